@@ -1,0 +1,1 @@
+@main struct Transcribe { static func main() {} }

@@ -1,0 +1,82 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+/// The language habits of every Swift target.
+let settings: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+]
+
+/// A library target with a product of the same name, so that a user links only what it uses.
+struct Module {
+    var name: String
+    var dependencies: [Target.Dependency]
+}
+
+let modules = [
+    // The core: no C library.
+    Module(name: "StenoAudio", dependencies: []),
+    Module(name: "StenoConversion", dependencies: ["StenoAudio"]),
+    Module(name: "StenoAnalysis", dependencies: ["StenoConversion", "StenoAudio"]),
+    Module(name: "StenoTranscript", dependencies: ["StenoAnalysis", "StenoAudio"]),
+    Module(name: "StenoTesting", dependencies: ["StenoAnalysis", "StenoConversion", "StenoAudio"]),
+    // Back ends: one folder and one line each.
+    Module(name: "StenoSoxr", dependencies: ["StenoConversion", "CSoxr"]),
+    Module(name: "StenoSampleRate", dependencies: ["StenoConversion", "CSampleRate"]),
+    Module(name: "StenoFiles", dependencies: ["StenoAudio", "CSndfile"]),
+    Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
+    // The whole way put together.
+    Module(
+        name: "Steno",
+        dependencies: [
+            "StenoAudio", "StenoConversion", "StenoAnalysis", "StenoTranscript", "StenoSoxr", "StenoFiles",
+        ]),
+]
+
+func test(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies + ["StenoTesting"], swiftSettings: settings)
+}
+
+let package = Package(
+    name: "steno",
+    products: modules.map { .library(name: $0.name, targets: [$0.name]) } + [
+        .executable(name: "transcribe", targets: ["transcribe"]),
+        .executable(name: "steno-bench", targets: ["steno-bench"]),
+    ],
+    targets: modules.map { .target(name: $0.name, dependencies: $0.dependencies, swiftSettings: settings) } + [
+        .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
+        .systemLibrary(name: "CSoxr", pkgConfig: "soxr", providers: [.apt(["libsoxr-dev"])]),
+        .systemLibrary(name: "CSampleRate", pkgConfig: "samplerate", providers: [.apt(["libsamplerate0-dev"])]),
+        .systemLibrary(name: "CWhisper", pkgConfig: "whisper"),
+
+        .executableTarget(
+            name: "transcribe",
+            dependencies: ["Steno", "StenoWhisper"],
+            path: "Examples/transcribe",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "steno-bench",
+            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "CConversionReference"],
+            path: "Benchmarks/steno-bench",
+            swiftSettings: settings),
+        .target(
+            name: "CConversionReference",
+            dependencies: ["CSoxr"],
+            path: "Benchmarks/CConversionReference"),
+
+        .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        test("StenoAudioTests", ["StenoAudio"]),
+        test("StenoConversionTests", ["StenoConversion", "StenoSoxr", "StenoSampleRate", "CAllocationCounter"]),
+        test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
+        test("StenoTranscriptTests", ["StenoTranscript"]),
+        test("StenoFilesTests", ["StenoFiles"]),
+        test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
+        test("StenoTests", ["Steno", "StenoWhisper"]),
+        test("TranscribeTests", ["Steno"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,26 @@
+/// What one blocking read of a source brought.
+public enum CaptureRead: Sendable, Equatable {
+    /// The buffer holds frames that follow what came before.
+    case frames
+    /// This many frames of the source are missing before the next ones, and why.
+    case gap(frameCount: Int64, kind: TimelineEvent.Kind)
+    /// Nothing came in time; ask again. Keeps a stop prompt while a device is silent.
+    case nothing
+    /// The source has ended; every later read says so again.
+    case end
+}
+
+/// A source of audio as its back end implements it: a synchronous stream that one thread reads.
+///
+/// The core owns the thread. `read(into:)` blocks, but comes back at least every 100 ms while nothing comes.
+public protocol CaptureStream: AnyObject {
+    /// The format that was granted. It may differ from what was asked for, and it may change: each buffer carries the
+    /// format of its own frames.
+    var format: AudioFormat { get }
+
+    /// Replaces the content of `buffer` with the next frames, at most `buffer.frameCapacity` of them. A buffer in
+    /// another format than ``format`` is replaced by one of the same capacity in that format.
+    ///
+    /// - Throws: ``StenoError``; after an error the stream has ended.
+    func read(into buffer: inout AudioBuffer) throws(StenoError) -> CaptureRead
+}
