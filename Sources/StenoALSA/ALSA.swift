@@ -89,7 +89,7 @@ public enum ALSA {
 
     /// Sets the device up as near to the request as it goes; returns what it is, and whether bytes must be swapped.
     static func negotiate(
-        _ pcm: OpaquePointer, device: String, _ request: CaptureFormatRequest
+        _ pcm: OpaquePointer, device: String, _ request: CaptureFormatRequest, swapsBytes: Bool? = nil
     ) throws(StenoError) -> (AudioFormat, swapsBytes: Bool) {
         for (value, name) in [(request.sampleRate, "sample rate"), (request.channelCount, "channel count")] {
             guard let value, !(1...1_000_000).contains(value) else { continue }
@@ -104,7 +104,10 @@ public enum ALSA {
                 snd_pcm_hw_params_set_access(pcm, parameters, SND_PCM_ACCESS_RW_INTERLEAVED),
                 "\(device) gives no interleaved audio; its name with plughw: instead of hw: does")
             let wished = formats.filter { $0.sample == request.sampleFormat } + formats
-            let format = wished.first { unsafe snd_pcm_hw_params_test_format(pcm, parameters, $0.native) == 0 }
+            let format = wished.first {
+                unsafe (swapsBytes ?? $0.isSwapped) == $0.isSwapped
+                    && snd_pcm_hw_params_test_format(pcm, parameters, $0.native) == 0
+            }
             guard let format else {
                 throw StenoError(
                     .unsupportedDeviceFormat,
@@ -150,7 +153,7 @@ public enum ALSA {
 
     static func text(_ status: Int32) -> String { unsafe String(cString: snd_strerror(status)) }
 
-    static func openError(_ status: Int32, device: String) -> StenoError {
+    package static func openError(_ status: Int32, device: String) -> StenoError {
         func error(_ code: StenoError.Code, _ hint: String) -> StenoError {
             StenoError(code, "ALSA cannot open \(device): \(text(status)). \(hint)", nativeCode: Int(status))
         }
@@ -174,7 +177,7 @@ public enum ALSA {
     }
 
     /// A sound node that is there but may not be opened; nil where there is none.
-    static func forbiddenNode(in directory: String) -> String? {
+    package static func forbiddenNode(in directory: String) -> String? {
         guard let listing = unsafe opendir(directory) else { return errno == EACCES ? directory : nil }
         defer { unsafe closedir(listing) }
         while let entry = unsafe readdir(listing) {

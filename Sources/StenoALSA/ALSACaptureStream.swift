@@ -29,7 +29,14 @@ public import StenoAudio
     ///   - request: What is asked for; without a wish, 48 kHz, two channels and 16 bits, or what is nearest.
     /// - Throws: ``StenoError`` with `capture.noSuchDevice`, `.busy`, `.permissionDenied`, `.noServer` (a plug-in to a
     ///   sound server), `.unsupportedFormat` or `.failed`.
-    public init(device: String = "default", request: CaptureFormatRequest = .init()) throws(StenoError) {
+    public convenience init(
+        device: String = "default", request: CaptureFormatRequest = .init()
+    ) throws(StenoError) {
+        try self.init(device: device, request: request, swapsBytes: nil)
+    }
+
+    /// - Parameter swapsBytes: Takes only formats in the machine's byte order, or only in the other one; nil takes both.
+    package init(device: String, request: CaptureFormatRequest, swapsBytes swapped: Bool?) throws(StenoError) {
         var opened: OpaquePointer?
         // Not blocking: else a device in use makes the call wait for its release instead of saying so.
         let status = quietly { unsafe snd_pcm_open(&opened, device, SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK) }
@@ -37,7 +44,7 @@ public import StenoAudio
         unsafe self.pcm = pcm
         do throws(StenoError) {
             (format, swapsBytes) = try quietly { () throws(StenoError) in
-                try unsafe ALSA.negotiate(pcm, device: device, request)
+                try unsafe ALSA.negotiate(pcm, device: device, request, swapsBytes: swapped)
             }
         } catch {
             unsafe snd_pcm_close(pcm)

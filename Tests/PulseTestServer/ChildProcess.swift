@@ -1,9 +1,14 @@
+import Foundation
 public import Glibc
+import Synchronization
 
 /// A program that a test started. `Process` of Foundation waits for ever for others once a child closes the file
-/// descriptors that it inherited, as the PulseAudio daemon does.
-public struct ChildProcess: Sendable {
+/// descriptors that it inherited, as the PulseAudio daemon does. Each child has a thread that waits for it, because one
+/// that nobody waited for would stop the exit tests of the same process.
+public final class ChildProcess: Sendable {
     public let identifier: pid_t
+    private let status = Mutex<Int32?>(nil)
+    private let ended = DispatchGroup()
 
     /// - Parameters:
     ///   - environment: Variables to set, or with nil to leave out.
@@ -30,17 +35,26 @@ public struct ChildProcess: Sendable {
         let status = unsafe posix_spawnp(&identifier, command[0], &actions, nil, &arguments, &environment)
         guard status == 0 else { throw Failure(command: command, status: status) }
         self.identifier = identifier
+        ended.enter()
+        Thread.detachNewThread { [self] in
+            var status: Int32 = 0
+            while unsafe waitpid(self.identifier, &status, 0) < 0, errno == EINTR {}
+            self.status.withLock { $0 = status }
+            ended.leave()
+        }
     }
 
     /// Waits for the end; returns 0 for success.
     @discardableResult
     public func wait() -> Int32 {
-        var status: Int32 = 0
-        while unsafe waitpid(identifier, &status, 0) < 0, errno == EINTR {}
-        return status
+        ended.wait()
+        return status.withLock { $0 ?? 0 }
     }
 
-    public func signal(_ number: Int32) { kill(identifier, number) }
+    public func signal(_ number: Int32) {
+        // Not to a stranger who has the number by now.
+        status.withLock { if $0 == nil { _ = kill(identifier, number) } }
+    }
 }
 
 public struct Failure: Error {
