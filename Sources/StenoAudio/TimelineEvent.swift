@@ -46,3 +46,20 @@ extension TimelineEvent.Kind {
     /// How channels were mixed changed: one in opposite phase or without signal was left out.
     public static let channels = Self(rawValue: "channels")
 }
+
+extension [TimelineEvent] {
+    /// Appends an event; one that goes on where the last of its kind ended, or within a second of it, extends that one,
+    /// so that a fault in every buffer does not grow without bound.
+    public mutating func note(_ event: TimelineEvent) {
+        if let last, last.kind == event.kind, last.detail == event.detail, last.range.start <= event.range.start,
+            event.range.start <= last.range.end + MediaTime(value: 1, timescale: 1)
+        {
+            self[count - 1] = TimelineEvent(
+                event.kind,
+                range: MediaTimeRange(start: last.range.start, end: Swift.max(last.range.end, event.range.end)),
+                detail: event.detail)
+        } else {
+            append(event)
+        }
+    }
+}
