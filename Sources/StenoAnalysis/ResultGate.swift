@@ -35,7 +35,8 @@ struct ResultGate<Result: SpeechModuleResult> {
             finalizedThrough = max(finalizedThrough, clamped.range.end)
             clamped.resultsFinalizationTime = finalizedThrough
             settle()
-            let event = isLate
+            let event =
+                isLate
                 ? TimelineEvent(
                     .resultMisplaced, range: clamped.range,
                     detail: "final text for \(result.range.start.seconds) s came after that time was final")
@@ -67,7 +68,8 @@ struct ResultGate<Result: SpeechModuleResult> {
 
     private mutating func settle() {
         guard let standing = volatileRange else { return }
-        volatileRange = standing.end <= finalizedThrough
+        volatileRange =
+            standing.end <= finalizedThrough
             ? nil : MediaTimeRange(start: max(standing.start, finalizedThrough), end: standing.end)
     }
 }

@@ -132,7 +132,8 @@ public actor SpeechAnalyzer {
         throw StenoError(.unexpectedAudioFormat, "\(type(of: module)) takes \(accepted), not \(format)")
     }
 
-    private func makeRunner(_ module: some SpeechModule, _ format: AudioFormat) throws(StenoError) -> any ModuleRunning {
+    private func makeRunner(_ module: some SpeechModule, _ format: AudioFormat) throws(StenoError) -> any ModuleRunning
+    {
         guard module.output.attach() else {
             throw StenoError(.moduleInUse, "this \(type(of: module)) belongs to another session; make a new one")
         }

@@ -48,18 +48,13 @@ extension TimelineEvent.Kind {
 }
 
 extension [TimelineEvent] {
-    /// Appends an event; one that goes on where the last of its kind ended, or within a second of it, extends that one,
-    /// so that a fault in every buffer does not grow without bound.
+    /// Appends an event. One that touches the last, with the same kind and detail, extends it; and so does, after 10,000
+    /// events, any of the same kind as the last, so that a fault in every buffer of a day does not grow without bound.
     public mutating func note(_ event: TimelineEvent) {
-        if let last, last.kind == event.kind, last.detail == event.detail, last.range.start <= event.range.start,
-            event.range.start <= last.range.end + MediaTime(value: 1, timescale: 1)
-        {
-            self[count - 1] = TimelineEvent(
-                event.kind,
-                range: MediaTimeRange(start: last.range.start, end: Swift.max(last.range.end, event.range.end)),
-                detail: event.detail)
-        } else {
-            append(event)
-        }
+        guard let last, last.kind == event.kind, last.range.start <= event.range.start,
+            count >= 10_000 || (event.range.start <= last.range.end && last.detail == event.detail)
+        else { return append(event) }
+        let range = MediaTimeRange(start: last.range.start, end: Swift.max(last.range.end, event.range.end))
+        self[count - 1] = TimelineEvent(event.kind, range: range, detail: event.detail)
     }
 }

@@ -17,9 +17,14 @@ public enum ChannelPolicy: Sendable, Hashable {
 public final class AudioConverter {
     public let outputFormat: AudioFormat
 
-    public init(to outputFormat: AudioFormat, channelPolicy: ChannelPolicy = .automatic, resampler: any ResamplerFactory) {
+    public init(
+        to outputFormat: AudioFormat, channelPolicy: ChannelPolicy = .automatic, resampler: any ResamplerFactory
+    ) {
         self.outputFormat = outputFormat
     }
+
+    /// Frames of ``outputFormat`` that the input so far is worth and that did not come out yet.
+    public var heldFrames: Int64 { 0 }
 
     /// Replaces the content of `output` with all frames that are ready after `input`. Allocates only while `output`
     /// grows to the largest yield.
