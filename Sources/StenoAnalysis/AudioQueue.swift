@@ -37,13 +37,13 @@ final class AudioQueue: Sendable {
 
     let format: AudioFormat
     let frameCapacity: Int
-    private let state: Mutex<State>
+    private let state: Lock<State>
     private let wake = DispatchSemaphore(value: 0)
 
     init(format: AudioFormat, frameCapacity: Int) {
         self.format = format
         self.frameCapacity = frameCapacity
-        state = Mutex(State(run: AudioBuffer(format: format, frameCapacity: frameCapacity)))
+        state = Lock(State(run: AudioBuffer(format: format, frameCapacity: frameCapacity)))
     }
 
     // MARK: The analyzer's side

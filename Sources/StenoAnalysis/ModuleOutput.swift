@@ -15,7 +15,7 @@ public final class ModuleOutput<Result: SpeechModuleResult>: Sendable {
         var reader: CheckedContinuation<Void, Never>?
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     public init() {}
 

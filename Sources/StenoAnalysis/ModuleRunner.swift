@@ -31,7 +31,7 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
 
     private let owned: Module
     private let queue: AudioQueue
-    private let state: Mutex<State>
+    private let state: Lock<State>
     private let isCancelled = Atomic(false)
     private let report: @Sendable (TimelineEvent) -> Void
     private let failed: @Sendable (StenoError) -> Void
@@ -45,7 +45,7 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
     ) {
         owned = module
         queue = AudioQueue(format: format, frameCapacity: frameCapacity)
-        state = Mutex(State(gate: ResultGate(start: MediaTime(frames: start, sampleRate: format.sampleRate))))
+        state = Lock(State(gate: ResultGate(start: MediaTime(frames: start, sampleRate: format.sampleRate))))
         self.report = report
         self.failed = failed
         // A thread that may block, for as long as the session lasts.

@@ -19,7 +19,7 @@ public final class ScriptedTranscriber: TranscriberModule {
     public let compatibleAudioFormats: [AudioFormat]
     public let capabilities: TranscriberCapabilities
     private let script: Script
-    private let record = Mutex<[Call]>([])
+    private let record = Lock<[Call]>([])
 
     /// The format that most recognizers take.
     public static let usualFormat = AudioFormat(sampleRate: 16000, channelCount: 1, sampleFormat: .float32)

@@ -26,7 +26,7 @@ func sequence(_ inputs: [AnalyzerInput], staysOpen: Bool = false) -> AsyncStream
 }
 
 /// Keeps sequences open: one whose continuation is released ends.
-private let openSequences = Mutex<[AsyncStream<AnalyzerInput>.Continuation]>([])
+private let openSequences = Lock<[AsyncStream<AnalyzerInput>.Continuation]>([])
 
 func frame(_ value: Int64) -> MediaTime { MediaTime(value: value, timescale: 16000) }
 
@@ -44,7 +44,7 @@ func code(of body: () async throws(StenoError) -> Void) async -> StenoError.Code
 
 /// A transcriber that answers each buffer with a volatile result and makes all of it one final result when asked to.
 func dictation() -> ScriptedTranscriber {
-    let fed = Mutex((start: MediaTime.zero, end: MediaTime.zero))
+    let fed = Lock((start: MediaTime.zero, end: MediaTime.zero))
     return ScriptedTranscriber { call, session in
         switch call {
         case .prepare: break
