@@ -42,8 +42,8 @@ package struct StreamLength {
         if denominator > limit {
             // The fraction has at most 93 bits on either side: 31 bits of the scale fit twice.
             let high = (numerator << 31) / denominator
-            let low = ((numerator << 31) % denominator << 31) / denominator
-            numerator = high << 31 + low
+            let low = (((numerator << 31) % denominator) << 31) / denominator
+            numerator = (high << 31) + low
             denominator = limit
         }
     }
