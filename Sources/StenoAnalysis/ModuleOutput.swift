@@ -13,6 +13,3 @@ public final class ModuleOutput<Result: SpeechModuleResult>: Sendable {
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator() }
     }
 }
-extension TranscriptionResult {
-    public func clamped(to bounds: MediaTimeRange) -> TranscriptionResult { self }
-}
