@@ -113,11 +113,3 @@ public final class ModuleOutput<Result: SpeechModuleResult>: Sendable {
         }
     }
 }
-
-extension TranscriptionResult {
-    public func clamped(to bounds: MediaTimeRange) -> TranscriptionResult {
-        var result = self
-        result.range = range.clamped(to: bounds)
-        return result
-    }
-}
