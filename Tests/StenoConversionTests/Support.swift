@@ -62,7 +62,7 @@ extension AudioBuffer {
                         of: Double.random(in: -1...1, using: &random), toByteOffset: i * 8, as: Double.self)
                 }
             default:
-                for unsafei in unsafe bytes.indices { unsafe bytes[i] = UInt8.random(in: 0...255, using: &random) }
+                for i in 0..<bytes.count { unsafe bytes[i] = UInt8.random(in: 0...255, using: &random) }
             }
             return frames
         }
