@@ -23,4 +23,15 @@ public protocol CaptureStream: AnyObject {
     ///
     /// - Throws: ``StenoError``; after an error the stream has ended.
     func read(into buffer: inout AudioBuffer) throws(StenoError) -> CaptureRead
+
+    /// How long the source says it is; nil when it does not know, as a live one never does.
+    var duration: MediaTime? { get }
+
+    /// What the source found odd about itself so far, such as the warnings of a damaged file.
+    var events: [TimelineEvent] { get }
+}
+
+extension CaptureStream {
+    public var duration: MediaTime? { nil }
+    public var events: [TimelineEvent] { [] }
 }

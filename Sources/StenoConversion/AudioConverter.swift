@@ -76,12 +76,11 @@ public final class AudioConverter {
         self.stretch = nil
     }
 
-    /// Frames of the output that belong to what was converted and did not come out yet: what ``finish(into:)`` would add.
-    ///
-    /// The filter's delay, and less than 20 ms while channels are chosen automatically.
-    public var heldFrameCount: Int {
+    /// Frames of ``outputFormat`` that the input so far is worth and that did not come out yet: what ``finish(into:)``
+    /// would bring. The filter's delay, and less than 20 ms while channels are chosen automatically.
+    public var heldFrames: Int64 {
         guard let stretch else { return 0 }
-        return Int(stretch.length(adding: 0) - stretch.produced)
+        return stretch.length(adding: 0) - stretch.produced
     }
 
     /// What is done with the channels now; nil before the first frames. Allocates.

@@ -5,13 +5,13 @@ import StenoAudio
 ///
 /// The fraction's denominator is a common multiple of the input rates met so far. Above 2^62, which takes three or more
 /// changes between rates up to 2^31 Hz without common factors, the fraction is rounded to a multiple of 2^-62 frame.
-struct StreamLength {
+package struct StreamLength {
     private var whole: Int64 = 0
     private var numerator: Int128 = 0
     private var denominator: Int128 = 1
 
     /// The rounded length with `frames` more frames of a stretch.
-    func rounded(adding frames: Int64, from inputRate: Int, to outputRate: Int) -> Int64 {
+    package func rounded(adding frames: Int64, from inputRate: Int, to outputRate: Int) -> Int64 {
         if inputRate == outputRate && numerator == 0 { return whole + frames }
         if numerator == 0 {
             let (product, overflow) = frames.multipliedReportingOverflow(by: Int64(outputRate))
@@ -25,7 +25,9 @@ struct StreamLength {
         return sum.whole + (2 * sum.numerator >= sum.denominator ? 1 : 0)
     }
 
-    mutating func add(_ frames: Int64, from inputRate: Int, to outputRate: Int) {
+    package init() {}
+
+    package mutating func add(_ frames: Int64, from inputRate: Int, to outputRate: Int) {
         let rate = Int128(inputRate)
         let (quotient, remainder) = (Int128(frames) * Int128(outputRate)).quotientAndRemainder(dividingBy: rate)
         let sum = numerator * rate + remainder * denominator
