@@ -62,7 +62,7 @@ extension AudioBuffer {
                         of: Double.random(in: -1...1, using: &random), toByteOffset: i * 8, as: Double.self)
                 }
             default:
-                for index in bytes.indices { unsafe bytes[index] = UInt8.random(in: 0...255, using: &random) }
+                for i in 0..<bytes.count { unsafe bytes[i] = UInt8.random(in: 0...255, using: &random) }
             }
             return frames
         }
@@ -75,7 +75,7 @@ extension AudioBuffer {
         let length = frameCount * format.bytesPerFrame / planes
         let stride = frameCapacity * format.bytesPerFrame / planes
         return unsafe withUnsafeBytes { bytes in
-            (0..<planes).flatMap { unsafe Array(bytes[$0 * stride..<$0 * stride + length]) }
+            unsafe (0..<planes).flatMap { unsafe Array(bytes[$0 * stride..<$0 * stride + length]) }
         }
     }
 }
