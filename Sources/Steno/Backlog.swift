@@ -29,7 +29,7 @@ final class Backlog: Sendable {
         var gaps: [(position: Int64, frameCount: Int64, kind: TimelineEvent.Kind)] = []
         var hasEnded = false
         var isAbandoned = false
-        var reader: UnsafeContinuation<Void, Never>?
+        var reader: Waiter?
     }
 
     private let state: Lock<State>
@@ -96,45 +96,49 @@ final class Backlog: Sendable {
     }
 
     private func update<R>(_ change: (inout State) -> R) -> R {
-        let (result, reader) = state.withLock { state -> (R, UnsafeContinuation<Void, Never>?) in
+        let (result, reader) = state.withLock { state -> (R, Waiter?) in
             let result = change(&state)
-            defer { unsafe state.reader = nil }
-            return unsafe (result, state.reader)
+            defer { state.reader = nil }
+            return (result, state.reader)
         }
-        unsafe reader?.resume()
+        reader?.resume()
         return result
     }
 
     // MARK: The analyzer's side
 
-    /// Waits for the next audio. `buffer` is handed over, and comes back with the frames.
-    func next(into buffer: inout AudioBuffer) async throws(StenoError) -> Item {
-        while true {
-            let step = state.withLock { Self.step(&$0, into: &buffer) }
-            switch step {
-            case .item(let item):
-                return item
-            case .readBack(let range):
-                guard let store else { return .end }
-                buffer.removeAll()
-                try store.read(range, into: &buffer)
-                state.withLock { state in
-                    state.taken += Int64(buffer.frameCount)
-                    guard state.taken == state.pushed else { return }
-                    state.spilled = nil
-                    store.forget()
+    /// The next audio, or nil when there is none yet. `buffer` is handed over, and comes back with the frames. Blocks
+    /// while it reads back.
+    func poll(into buffer: inout AudioBuffer) throws(StenoError) -> Item? {
+        switch state.withLock({ Self.step(&$0, into: &buffer) }) {
+        case .item(let item):
+            return item
+        case .wait:
+            return nil
+        case .readBack(let range):
+            try store?.read(range, into: &buffer)
+            state.withLock { state in
+                state.taken = range.upperBound
+                guard state.taken == state.pushed else {
+                    state.spilled = state.taken
+                    return
                 }
-                if buffer.frameCount > 0 { return .frames }
-            case .wait:
-                await unsafe withUnsafeContinuation { continuation in
-                    let isReady = state.withLock { state in
-                        if state.hasEnded || state.pushed > state.taken || !state.gaps.isEmpty { return true }
-                        unsafe state.reader = continuation
-                        return false
-                    }
-                    if isReady { unsafe continuation.resume() }
-                }
+                state.spilled = nil
+                store?.forget()
             }
+            return .frames
+        }
+    }
+
+    /// Returns when there may be something to poll.
+    func wait() async {
+        await unsafe withUnsafeContinuation { continuation in
+            let isReady = state.withLock { state in
+                if state.hasEnded || state.pushed > state.taken || !state.gaps.isEmpty { return true }
+                state.reader = unsafe Waiter(continuation)
+                return false
+            }
+            if isReady { unsafe continuation.resume() }
         }
     }
 
@@ -172,4 +176,14 @@ final class Backlog: Sendable {
 
     /// Frames that came in and were not taken yet.
     var waitingFrames: Int64 { state.withLock { $0.pushed - $0.taken } }
+}
+
+/// One reader that waits. The backlog takes it out before it resumes it, so it is resumed once; unlike a checked
+/// continuation it costs no allocation for each buffer.
+@safe private struct Waiter: Sendable {
+    private let continuation: UnsafeContinuation<Void, Never>
+
+    init(_ continuation: UnsafeContinuation<Void, Never>) { unsafe self.continuation = continuation }
+
+    func resume() { unsafe continuation.resume() }
 }

@@ -30,7 +30,9 @@ actor LiveInputs {
 
     func next() async throws(StenoError) -> AnalyzerInput? {
         while ready.isEmpty && !hasEnded {
-            switch try await backlog.next(into: &buffer) {
+            switch try backlog.poll(into: &buffer) {
+            case nil:
+                await backlog.wait()
             case .frames:
                 try converter.convert(buffer) { (input) throws(StenoError) in ready.append(input) }
             case .gap(let count, let kind):

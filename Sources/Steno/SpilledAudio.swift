@@ -31,8 +31,9 @@ final class SpilledAudio: Sendable {
         offset = 0
         isSpool = true
         var name = Array("\(folder)/.steno-XXXXXX".utf8CString)
-        descriptor = unsafe mkostemp(&name, O_CLOEXEC)
+        descriptor = unsafe mkstemp(&name)
         guard descriptor >= 0 else { throw Self.failed("making a file in \(folder)") }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         unsafe unlink(name)
     }
 

@@ -39,7 +39,7 @@ actor StreamInputs {
                 ready = try converter.convert(buffer)
             case .gap(let frames, let kind):
                 try converter.skip(frames, kind: kind) { (input) throws(StenoError) in ready.append(input) }
-            case .nothing:
+            case .nothing, .notice:
                 break
             case .end:
                 hasEnded = true
