@@ -5,6 +5,10 @@ import Testing
 
 /// Input that comes in its own time and cannot be read twice.
 @Suite struct PipeTests {
+    let folder: Folder
+
+    init() throws { folder = try Folder() }
+
     /// Both ends of a pipe; the writing one is closed at the end.
     private final class Ends {
         let pipe = Pipe()
@@ -40,7 +44,6 @@ import Testing
 
     /// Standard input that is a file goes on from where the descriptor stands.
     @Test func seekableDescriptor() throws {
-        let folder = try Folder()
         let samples: [Int16] = noise(100)
         let path = try folder.write([1, 2, 3] + Wave(data: little(samples)).bytes)
         let handle = try FileHandle(forReadingFrom: URL(filePath: path))
@@ -52,7 +55,6 @@ import Testing
 
     /// Chunks of 3 MB before the audio are skipped in a pipe too.
     @Test func longHeader() throws {
-        let folder = try Folder()
         let samples: [Int16] = noise(100)
         let middle = Wave.chunk("id3 ", [UInt8](repeating: 7, count: 3_000_000))
         let path = try folder.write(Wave(middle: middle, data: little(samples)).bytes)
@@ -62,9 +64,8 @@ import Testing
 
     /// 100 MB without a declared length. In a process of its own, where nobody else takes memory.
     @Test func endlessInputStaysSmall() async throws {
-        await #expect(processExitsWith: .success) {
-            let folder = try Folder()
-            let head = try folder.write(Wave(dataSize: 0).bytes)
+        let head = try folder.write(Wave(dataSize: 0).bytes)
+        await #expect(processExitsWith: .success) { [head = head as String] in
             let cat = try PipedProcess(["sh", "-c", "cat \"$0\"; head -c 100000000 /dev/zero", head])
             let source = try AudioFileSource(descriptor: cat.descriptor)
             var buffer = AudioBuffer(format: source.format, frameCapacity: 4096)
