@@ -139,7 +139,7 @@ import Testing
             "768k",
             path)
         let source = try AudioFileSource(path: path)
-        #expect(source.format.channelLayout == .surround5_1)
+        #expect(source.format.channelLayout == .surround51)
         let decoded: [Float]
         if source.format.sampleFormat == .int16 {
             decoded = try readAll(source, as: Int16.self).map { Float($0) / 32768 }

@@ -67,7 +67,7 @@ func readAll<S: AudioSample>(
         switch try source.read(into: &buffer) {
         case .frames: samples += buffer.samples(of: S.self)
         case .end: return samples
-        case .nothing, .gap: continue
+        case .nothing, .gap, .notice: continue
         }
     }
 }

@@ -80,7 +80,7 @@ import Testing
             #expect(source.format == format && source.frameCount == 20_000)
             try #expect(readAll(source) == buffer.samples(of: Int16.self))
         }
-        let surround = AudioFormat(sampleRate: 48_000, channelLayout: .surround5_1, sampleFormat: .float32)
+        let surround = AudioFormat(sampleRate: 48_000, channelLayout: .surround51, sampleFormat: .float32)
         try write(noiseBuffer(surround, frames: 10), to: folder.path("s.wav"), type: .wav)
         try #expect(AudioFileSource(path: folder.path("s.wav")).format == surround)
     }
