@@ -22,6 +22,11 @@ public protocol SpeechModule: AnyObject, Sendable {
 extension SpeechModule {
     /// The module's results; the same sequence at each access. For one reader.
     public var results: ModuleOutput<Result>.Results { output.results }
+
+    /// Ends the results of a module that never got a recognizer.
+    func endUnused(_ reason: SpeechAnalyzer.FinishReason) {
+        if output.attach() { output.finish(reason) }
+    }
 }
 
 /// A module that turns speech into text.

@@ -52,9 +52,12 @@ public struct AudioBuffer: Sendable {
     public mutating func append(_ other: AudioBuffer, frames: Range<Int>? = nil) {
         precondition(other.format == format, "appending \(other.format) to \(format)")
         let frames = frames ?? 0..<other.frameCount
-        precondition(frames.lowerBound >= 0 && frames.upperBound <= other.frameCount, "\(frames) of \(other.frameCount)")
+        precondition(
+            frames.lowerBound >= 0 && frames.upperBound <= other.frameCount, "\(frames) of \(other.frameCount)")
         if frames.isEmpty { return }
-        if frameCount + frames.count > frameCapacity { reserveCapacity(max(frameCount + frames.count, 2 * frameCapacity)) }
+        if frameCount + frames.count > frameCapacity {
+            reserveCapacity(max(frameCount + frames.count, 2 * frameCapacity))
+        }
         let start = frameCount
         let planes = planeCount
         let frameBytes = format.bytesPerFrame / planes
@@ -117,7 +120,8 @@ extension AudioBuffer {
     /// - Precondition: `samples` holds whole frames.
     public init<S: AudioSample>(interleaved samples: [S], sampleRate: Int, channelLayout: ChannelLayout = .mono) {
         let channels = channelLayout.channelCount
-        precondition(samples.count.isMultiple(of: channels), "\(samples.count) samples are no whole frames of \(channels)")
+        precondition(
+            samples.count.isMultiple(of: channels), "\(samples.count) samples are no whole frames of \(channels)")
         self.init(
             format: AudioFormat(sampleRate: sampleRate, channelLayout: channelLayout, sampleFormat: S.sampleFormat),
             frameCapacity: samples.count / channels)

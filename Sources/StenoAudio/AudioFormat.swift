@@ -93,10 +93,10 @@ public struct ChannelLayout: Sendable, Hashable {
     public static let mono = ChannelLayout(channelCount: 1, speakers: .frontCenter)
     public static let stereo = ChannelLayout(channelCount: 2, speakers: [.frontLeft, .frontRight])
     /// Left, right, centre, low frequency, then the two surround channels at the back.
-    public static let surround5_1 = ChannelLayout(
+    public static let surround51 = ChannelLayout(
         channelCount: 6,
         speakers: [.frontLeft, .frontRight, .frontCenter, .lowFrequency, .backLeft, .backRight])
-    public static let surround7_1 = ChannelLayout(
+    public static let surround71 = ChannelLayout(
         channelCount: 8,
         speakers: [
             .frontLeft, .frontRight, .frontCenter, .lowFrequency, .backLeft, .backRight, .sideLeft, .sideRight,
@@ -116,8 +116,8 @@ extension ChannelLayout: CustomStringConvertible {
         switch self {
         case .mono: "mono"
         case .stereo: "stereo"
-        case .surround5_1: "5.1"
-        case .surround7_1: "7.1"
+        case .surround51: "5.1"
+        case .surround71: "7.1"
         default: "\(channelCount) channels"
         }
     }

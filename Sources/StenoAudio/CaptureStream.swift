@@ -30,8 +30,16 @@ public protocol CaptureStream: AnyObject {
     /// Whether it is normal now that nothing comes: a monitor with nothing playing, a suspended device. Such a time
     /// becomes a gap of kind `idle`; elsewhere it is a fault (``StenoError/Code/deviceTimeout``). False unless said.
     var isSilenceExpected: Bool { get }
+
+    /// How long the source says it is; nil when it does not know, as a live one never does.
+    var duration: MediaTime? { get }
+
+    /// What the source found odd about itself so far, such as the warnings of a damaged file.
+    var events: [TimelineEvent] { get }
 }
 
 extension CaptureStream {
     public var isSilenceExpected: Bool { false }
+    public var duration: MediaTime? { nil }
+    public var events: [TimelineEvent] { [] }
 }

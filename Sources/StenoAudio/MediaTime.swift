@@ -108,7 +108,8 @@ extension MediaTime {
         }
         let divisor = Int128(greatestCommonDivisor(a.timescale, b.timescale))
         let common = Int128(a.timescale) / divisor * Int128(b.timescale)
-        let total = Int128(a.value) * (common / Int128(a.timescale)) + sign * Int128(b.value) * (common / Int128(b.timescale))
+        let total =
+            Int128(a.value) * (common / Int128(a.timescale)) + sign * Int128(b.value) * (common / Int128(b.timescale))
         if let timescale = Int32(exactly: common), let value = Int64(exactly: total) {
             return MediaTime(value: value, timescale: timescale)
         }

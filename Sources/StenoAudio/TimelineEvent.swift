@@ -46,3 +46,15 @@ extension TimelineEvent.Kind {
     /// How channels were mixed changed: one in opposite phase or without signal was left out.
     public static let channels = Self(rawValue: "channels")
 }
+
+extension [TimelineEvent] {
+    /// Appends an event. One that touches the last, with the same kind and detail, extends it; and so does, after 10,000
+    /// events, any of the same kind as the last, so that a fault in every buffer of a day does not grow without bound.
+    public mutating func note(_ event: TimelineEvent) {
+        guard let last, last.kind == event.kind, last.range.start <= event.range.start,
+            count >= 10_000 || (event.range.start <= last.range.end && last.detail == event.detail)
+        else { return append(event) }
+        let range = MediaTimeRange(start: last.range.start, end: Swift.max(last.range.end, event.range.end))
+        self[count - 1] = TimelineEvent(event.kind, range: range, detail: event.detail)
+    }
+}
