@@ -29,6 +29,7 @@ let modules = [
     Module(name: "StenoSampleRate", dependencies: ["StenoConversion", "CSampleRate"]),
     Module(name: "StenoFiles", dependencies: ["StenoAudio", "CSndfile"]),
     Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
+    Module(name: "StenoVosk", dependencies: ["StenoAnalysis", "StenoAudio"]),
     // The whole way put together.
     Module(
         name: "Steno",
@@ -75,6 +76,7 @@ let package = Package(
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
+        test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoWhisper"]),
         test("TranscribeTests", ["Steno"]),
     ],
