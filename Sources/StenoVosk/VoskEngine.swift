@@ -7,9 +7,9 @@ import StenoAudio
 @safe final class VoskEngine {
     private let model: VoskModel
     private let handle: OpaquePointer
+    /// Frames that were accepted since the recognizer was made: where the times of its words count from.
+    private(set) var frameCount: Int64 = 0
 
-    /// Takes some 0.1 s.
-    ///
     /// - Parameter grammar: The phrases as a JSON array, not empty; nil for the model's whole vocabulary.
     init(
         model: VoskModel, sampleRate: Int, grammar: String? = nil, options: VoskTranscriber.Options = .init()
@@ -49,6 +49,13 @@ import StenoAudio
         unsafe model.withReference { _ in unsafe model.functions.recognizerFree(handle) }
     }
 
+    /// Decodes a second of silence. With the whole vocabulary the first frames take about that long, for they unfold much
+    /// of the model's graph: better before there is speech that waits.
+    func warmUp(sampleRate: Int) throws(StenoError) {
+        _ = try accept([Float](repeating: 0, count: sampleRate))
+        _ = try finalResult()
+    }
+
     /// Decodes samples whose full scale is ±32768 and says whether an utterance ended.
     func accept(_ samples: [Float]) throws(StenoError) -> Bool {
         let status: CInt = unsafe samples.withUnsafeBufferPointer { samples in
@@ -58,6 +65,7 @@ import StenoAudio
         guard status >= 0 else {
             throw StenoError(.engineFailed, "libvosk failed to decode audio", nativeCode: Int(status))
         }
+        frameCount += Int64(samples.count)
         return status > 0
     }
 

@@ -23,6 +23,8 @@ import StenoAudio
     // Newer than 0.3.45; nil where they lack.
     let setEndpointerMode: (@Sendable @convention(c) (Object, CInt) -> Void)?
     let setEndpointerDelays: (@Sendable @convention(c) (Object, Float, Float, Float) -> Void)?
+    /// malloc_trim of the C library that libvosk uses, where it has that.
+    let trimHeap: (@Sendable @convention(c) (Int) -> CInt)?
 
     /// - Parameters:
     ///   - file: The library's name for the error.
@@ -53,5 +55,6 @@ import StenoAudio
         setLogLevel = try required("vosk_set_log_level")
         unsafe setEndpointerMode = optional("vosk_recognizer_set_endpointer_mode")
         unsafe setEndpointerDelays = optional("vosk_recognizer_set_endpointer_delays")
+        trimHeap = optional("malloc_trim")
     }
 }

@@ -1,7 +1,6 @@
 import Foundation
 import StenoAnalysis
 public import StenoAudio
-import Synchronization
 
 /// A Vosk model in memory, for any number of sessions at once, on any threads.
 ///
@@ -21,7 +20,7 @@ import Synchronization
     // libvosk reads a model from any number of threads. Its count of the recognizers that hold the model is a plain
     // integer, which only `reference` protects.
     private nonisolated(unsafe) let handle: OpaquePointer
-    private let reference = Mutex(())
+    private let reference = Lock(())
 
     /// Loads a model. Blocks for some seconds and reads the whole folder.
     ///
@@ -43,10 +42,9 @@ import Synchronization
             throw StenoError(.modelInvalid, "libvosk cannot read the model in \(path)")
         }
         unsafe self.handle = handle
-        // Some faults show only in use: parts of different models, a graph that cannot be read.
+        // Some faults show only here: parts of different models, a graph that cannot be read.
         do {
-            let engine = try VoskEngine(model: self, sampleRate: sampleRate)
-            _ = try engine.accept([Float](repeating: 0, count: sampleRate))
+            _ = try VoskEngine(model: self, sampleRate: sampleRate)
         } catch {
             throw StenoError(.modelInvalid, "the model in \(path) cannot be used: \(error.message)", underlying: error)
         }
@@ -54,6 +52,8 @@ import Synchronization
 
     deinit {
         unsafe functions.modelFree(handle)
+        // Some hundred MB, which the C library would keep for the process otherwise.
+        _ = functions.trimHeap?(0)
     }
 
     /// Lends the handle to a function that makes or frees a recognizer.

@@ -15,12 +15,10 @@ final class VoskRecognizer: SpeechRecognizer {
 
     private var engine: VoskEngine
     private var grammarVersion: Int
-    /// Where the engine's time 0 lies, were its audio without gaps up to now.
+    /// Where the engine's time 0 lies, as if its audio had no gaps.
     private var engineStart = MediaTime.zero
-    /// What the engine was given since it was made.
-    private var engineFrames: Int64 = 0
-    /// Whether the engine was given anything since its last final result.
-    private var hasUnflushedAudio = false
+    /// What the engine was given since its last final result.
+    private var unflushedFrames: Int64 = 0
 
     /// The earliest time that is not final yet.
     private var finalEnd = MediaTime.zero
@@ -42,6 +40,7 @@ final class VoskRecognizer: SpeechRecognizer {
         blockCapacity = format.sampleRate / 10
         block.reserveCapacity(blockCapacity)
         (engine, grammarVersion) = try Self.makeEngine(transcriber, sampleRate: sampleRate)
+        placeEngine(at: .zero)
     }
 
     private static func makeEngine(
@@ -50,15 +49,17 @@ final class VoskRecognizer: SpeechRecognizer {
         let grammar = transcriber.currentGrammar
         let engine = try VoskEngine(
             model: transcriber.model, sampleRate: sampleRate, grammar: grammar.json, options: transcriber.options)
+        try engine.warmUp(sampleRate: sampleRate)
         return (engine, grammar.version)
     }
 
     func accept(_ input: AnalyzerInput) throws {
+        if session.isCancelled { return }
         let end = decodedEnd + MediaTime(frames: Int64(block.count), sampleRate: sampleRate)
         let start = input.bufferStartTime ?? end
         if (start - end).frames(at: sampleRate, rounding: .towardZero) > 0 {
             try flush()
-            engineStart = start - MediaTime(frames: engineFrames, sampleRate: sampleRate)
+            placeEngine(at: start)
             (finalEnd, utteranceStart) = (start, start)
         }
         switch session.format.sampleFormat {
@@ -74,7 +75,7 @@ final class VoskRecognizer: SpeechRecognizer {
     func finish() throws { try flush() }
 
     /// The end of what the engine was given.
-    private var decodedEnd: MediaTime { time(atFrame: engineFrames) }
+    private var decodedEnd: MediaTime { time(atFrame: engine.frameCount) }
 
     private func time(atFrame frame: Int64) -> MediaTime {
         engineStart + MediaTime(frames: frame, sampleRate: sampleRate)
@@ -95,38 +96,45 @@ final class VoskRecognizer: SpeechRecognizer {
 
     private func decodeBlock() throws(StenoError) {
         if hasNewGrammar, try engine.partialResult().best.text.isEmpty {
-            try publishFinal(engine.finalResult())
+            try finalizeUtterance()
             try renewEngine()
         }
         let endsUtterance = try engine.accept(block)
-        engineFrames += Int64(block.count)
+        unflushedFrames += Int64(block.count)
         block.removeAll(keepingCapacity: true)
-        hasUnflushedAudio = true
         if !endsUtterance {
             if transcriber.options.volatileResults != .off { try publishVolatile() }
-        } else if hasNewGrammar || engineFrames >= recyclingFrames {
-            try publishFinal(engine.finalResult())
-            try renewEngine()
+        } else if hasNewGrammar || unflushedFrames >= recyclingFrames {
+            try finalizeUtterance()
+            if hasNewGrammar { try renewEngine() }
         } else {
             try publishFinal(engine.result())
         }
     }
 
-    /// Makes all audio that was accepted final. The word times of the engine go on after it.
+    /// Makes all audio that was accepted final: libvosk cannot do so for a part of it.
     private func flush() throws(StenoError) {
         if session.isCancelled { return }
         if !block.isEmpty { try decodeBlock() }
-        guard hasUnflushedAudio else { return }
+        if unflushedFrames > 0 { try finalizeUtterance() }
+    }
+
+    private func finalizeUtterance() throws(StenoError) {
         try publishFinal(engine.finalResult())
-        hasUnflushedAudio = false
+        unflushedFrames = 0
     }
 
     private var hasNewGrammar: Bool { transcriber.currentGrammar.version != grammarVersion }
 
     private func renewEngine() throws(StenoError) {
+        let end = decodedEnd
         (engine, grammarVersion) = try Self.makeEngine(transcriber, sampleRate: sampleRate)
-        (engineStart, engineFrames) = (decodedEnd, 0)
-        hasUnflushedAudio = false
+        placeEngine(at: end)
+    }
+
+    /// Says that the engine's next audio starts at `time`.
+    private func placeEngine(at time: MediaTime) {
+        engineStart = time - MediaTime(frames: engine.frameCount, sampleRate: sampleRate)
     }
 
     private func publishVolatile() throws(StenoError) {

@@ -1,7 +1,6 @@
 import Foundation
 public import StenoAnalysis
 public import StenoAudio
-import Synchronization
 
 /// Speech to text with Vosk, which streams by itself: small models, little delay, any CPU.
 ///
@@ -34,8 +33,8 @@ public final class VoskTranscriber: TranscriberModule {
         /// How many other readings a final result holds at most. Above 0 libvosk gives no confidences.
         public var maximumAlternatives = 0
         public var endpointing = Endpointing.model
-        /// Audio after which, at the next pause, libvosk's recognizer is replaced and its memory given back. Below the
-        /// 10 minutes after which libvosk does so by itself and loses what it has not decoded yet.
+        /// Audio after which, at the next pause, libvosk gives back what it collected. Below the 10 minutes after which
+        /// it does so by itself and loses what it has not decoded yet.
         package var recyclingInterval = Duration.seconds(480)
 
         public init() {}
@@ -44,7 +43,7 @@ public final class VoskTranscriber: TranscriberModule {
     public let model: VoskModel
     public let options: Options
     public let output = ModuleOutput<TranscriptionResult>()
-    private let grammar = Mutex(Grammar())
+    private let grammar = Lock(Grammar())
 
     /// The phrases of all sessions, with a number that tells a change.
     struct Grammar {
