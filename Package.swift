@@ -86,6 +86,7 @@ let package = Package(
         test("StenoPulseAudioTests", ["StenoPulseAudio", "StenoAudio"]),
         test("StenoConversionTests", ["StenoConversion", "StenoSoxr", "StenoSampleRate", "CAllocationCounter"]),
         test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
+        test("StenoTestingTests", ["StenoAnalysis"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
