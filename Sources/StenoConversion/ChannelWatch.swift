@@ -66,10 +66,11 @@ struct ChannelWatch {
             measure(block, frameCount: frameCount)
         }
         var (loudest, loudestUsed): (Float, Float) = (0, 0)
-        for channel in channels {
-            guard channel.energy.isFinite else { return nil }
-            loudest = max(loudest, channel.energy)
-            if channel.isUsed { loudestUsed = max(loudestUsed, channel.energy) }
+        for index in channels.indices {
+            let energy = channels[index].energy
+            guard energy.isFinite else { return nil }
+            loudest = max(loudest, energy)
+            if channels[index].isUsed { loudestUsed = max(loudestUsed, energy) }
         }
         if loudest < Limit.silence {
             wasSilent = true
