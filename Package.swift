@@ -28,6 +28,8 @@ let modules = [
     Module(name: "StenoSoxr", dependencies: ["StenoConversion", "CSoxr"]),
     Module(name: "StenoSampleRate", dependencies: ["StenoConversion", "CSampleRate"]),
     Module(name: "StenoFiles", dependencies: ["StenoAudio", "CSndfile"]),
+    Module(name: "StenoALSA", dependencies: ["StenoAudio", "CALSA"]),
+    Module(name: "StenoPulseAudio", dependencies: ["StenoAudio", "CPulse"]),
     Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
     // The whole way put together.
     Module(
@@ -45,18 +47,27 @@ let package = Package(
     name: "steno",
     products: modules.map { .library(name: $0.name, targets: [$0.name]) } + [
         .executable(name: "transcribe", targets: ["transcribe"]),
+        .executable(name: "list-devices", targets: ["list-devices"]),
         .executable(name: "steno-bench", targets: ["steno-bench"]),
     ],
     targets: modules.map { .target(name: $0.name, dependencies: $0.dependencies, swiftSettings: settings) } + [
         .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
         .systemLibrary(name: "CSoxr", pkgConfig: "soxr", providers: [.apt(["libsoxr-dev"])]),
         .systemLibrary(name: "CSampleRate", pkgConfig: "samplerate", providers: [.apt(["libsamplerate0-dev"])]),
+        .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        // Its pkg-config file has flags that SwiftPM refuses with a warning; the module map links the library.
+        .systemLibrary(name: "CPulse", providers: [.apt(["libpulse-dev"])]),
         .systemLibrary(name: "CWhisper", pkgConfig: "whisper"),
 
         .executableTarget(
             name: "transcribe",
             dependencies: ["Steno", "StenoWhisper"],
             path: "Examples/transcribe",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "list-devices",
+            dependencies: ["StenoALSA", "StenoPulseAudio", "StenoAudio"],
+            path: "Examples/list-devices",
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
@@ -70,6 +81,9 @@ let package = Package(
 
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
         test("StenoAudioTests", ["StenoAudio"]),
+        test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
+        test("StenoALSATests", ["StenoALSA", "StenoAudio"]),
+        test("StenoPulseAudioTests", ["StenoPulseAudio", "StenoAudio"]),
         test("StenoConversionTests", ["StenoConversion", "StenoSoxr", "StenoSampleRate", "CAllocationCounter"]),
         test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
