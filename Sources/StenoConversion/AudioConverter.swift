@@ -106,7 +106,7 @@ public final class AudioConverter {
         try write(stretch, into: &output) { (bytes, count) throws(StenoError) in
             try stretch.finish(into: &bytes, &count)
         }
-        changes += stretch.takeChanges()
+        changes = Array((changes + stretch.takeChanges()).suffix(Stretch.keptChanges))
     }
 
     /// Makes room for the most that can come; in steps, so that a yield that wanders does not grow it again and again.

@@ -18,8 +18,9 @@ final class Stretch {
     /// One side of a stereo mix.
     private let side: Scratch
     private let rate: RateStage
-    /// Not yet taken by the user; only the latest are kept.
-    private(set) var changes: [ChannelChange] = []
+    /// Changes in the use of channels that are kept while nobody takes them.
+    static let keptChanges = 256
+    private var changes: [ChannelChange] = []
 
     init(
         from input: AudioFormat, to output: AudioFormat, policy: ChannelPolicy, factory: any ResamplerFactory
@@ -165,7 +166,7 @@ final class Stretch {
             change = watch?.observe(unsafe samples.span, frameCount: frames)
         }
         guard change == true else { return }
-        if changes.count == 256 { changes.removeFirst() }
+        if changes.count == Self.keptChanges { changes.removeFirst() }
         changes.append(ChannelChange(frame: rate.length(adding: 0), report: report))
     }
 

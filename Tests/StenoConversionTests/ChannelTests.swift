@@ -169,6 +169,15 @@ import Testing
         #expect(both.samples[(Self.rate + 9600)...].contains { abs($0) > 0.0005 })
     }
 
+    /// Below and around the level at which a channel counts as silent, the mean goes on.
+    @Test func whatIsAlmostSilentComesOut() throws {
+        let faint = (0..<20).flatMap { step in
+            TestSignals.noise(amplitude: 0.000_02 * Float(1 + step), frameCount: 960, seed: UInt64(step))
+        }
+        let (samples, _, changes) = try Self.mix([faint, faint])
+        #expect(zip(samples, faint).allSatisfy { abs($0 - $1) < 1e-9 } && changes.isEmpty)
+    }
+
     @Test func notANumberAndInfinityStayOutOfTheFilter() throws {
         let frames = 4800
         for channels in 1...3 {
