@@ -71,7 +71,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "CConversionReference"],
+            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "StenoTesting", "CConversionReference"],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(
