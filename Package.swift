@@ -31,6 +31,7 @@ let modules = [
     Module(name: "StenoALSA", dependencies: ["StenoAudio", "CALSA"]),
     Module(name: "StenoPulseAudio", dependencies: ["StenoAudio", "CPulse"]),
     Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
+    Module(name: "StenoVosk", dependencies: ["StenoAnalysis", "StenoAudio"]),
     // The whole way put together.
     Module(
         name: "Steno",
@@ -92,6 +93,7 @@ let package = Package(
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
+        test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoWhisper"]),
         test("TranscribeTests", ["Steno"]),
     ],
