@@ -48,6 +48,7 @@ let package = Package(
     name: "steno",
     products: modules.map { .library(name: $0.name, targets: [$0.name]) } + [
         .executable(name: "transcribe", targets: ["transcribe"]),
+        .executable(name: "convert", targets: ["convert"]),
         .executable(name: "list-devices", targets: ["list-devices"]),
         .executable(name: "steno-bench", targets: ["steno-bench"]),
     ],
@@ -64,6 +65,11 @@ let package = Package(
             name: "transcribe",
             dependencies: ["Steno", "StenoWhisper"],
             path: "Examples/transcribe",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "convert",
+            dependencies: ["Steno"],
+            path: "Examples/convert",
             swiftSettings: settings),
         .executableTarget(
             name: "list-devices",
