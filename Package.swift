@@ -71,7 +71,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "CConversionReference"],
+            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "CConversionReference", "ChildProcess"],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(
@@ -80,6 +80,7 @@ let package = Package(
             path: "Benchmarks/CConversionReference"),
 
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        .target(name: "ChildProcess", path: "Tests/ChildProcess", swiftSettings: settings),
         test("StenoAudioTests", ["StenoAudio"]),
         test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
         test("StenoALSATests", ["StenoALSA", "StenoAudio"]),
@@ -90,7 +91,7 @@ let package = Package(
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoTests", ["Steno", "StenoWhisper"]),
-        test("TranscribeTests", ["Steno"]),
+        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcess"]),
     ],
     swiftLanguageModes: [.v6]
 )
