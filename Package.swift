@@ -71,7 +71,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "CConversionReference", "ChildProcess"],
+            dependencies: ["Steno", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses"],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(
@@ -80,18 +80,21 @@ let package = Package(
             path: "Benchmarks/CConversionReference"),
 
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
-        .target(name: "ChildProcess", path: "Tests/ChildProcess", swiftSettings: settings),
+        .target(name: "ChildProcesses", path: "Tests/ChildProcesses", swiftSettings: settings),
         test("StenoAudioTests", ["StenoAudio"]),
         test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
-        test("StenoALSATests", ["StenoALSA", "StenoAudio"]),
-        test("StenoPulseAudioTests", ["StenoPulseAudio", "StenoAudio"]),
+        .target(name: "PulseTestServer", path: "Tests/PulseTestServer", swiftSettings: settings),
+        .target(name: "CALSAFaults", path: "Tests/CALSAFaults"),
+        test("StenoALSATests", ["StenoALSA", "StenoAudio", "PulseTestServer", "CALSAFaults"]),
+        test("StenoPulseAudioTests", ["StenoPulseAudio", "StenoAudio", "PulseTestServer"]),
         test("StenoConversionTests", ["StenoConversion", "StenoSoxr", "StenoSampleRate", "CAllocationCounter"]),
         test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
+        test("StenoTestingTests", ["StenoAnalysis"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoTests", ["Steno", "StenoWhisper"]),
-        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcess"]),
+        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,4 +1,4 @@
-import ChildProcess
+import ChildProcesses
 import Foundation
 import Steno
 import Testing
