@@ -78,7 +78,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "StenoTesting", "CConversionReference"],
+            dependencies: ["Steno", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses"],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(
@@ -87,6 +87,7 @@ let package = Package(
             path: "Benchmarks/CConversionReference"),
 
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        .target(name: "ChildProcesses", path: "Tests/ChildProcesses", swiftSettings: settings),
         test("StenoAudioTests", ["StenoAudio"]),
         test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
         .target(name: "PulseTestServer", path: "Tests/PulseTestServer", swiftSettings: settings),
@@ -101,7 +102,7 @@ let package = Package(
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoWhisper"]),
-        test("TranscribeTests", ["Steno"]),
+        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
     ],
     swiftLanguageModes: [.v6]
 )
