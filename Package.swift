@@ -28,6 +28,8 @@ let modules = [
     Module(name: "StenoSoxr", dependencies: ["StenoConversion", "CSoxr"]),
     Module(name: "StenoSampleRate", dependencies: ["StenoConversion", "CSampleRate"]),
     Module(name: "StenoFiles", dependencies: ["StenoAudio", "CSndfile"]),
+    Module(name: "StenoALSA", dependencies: ["StenoAudio", "CALSA"]),
+    Module(name: "StenoPulseAudio", dependencies: ["StenoAudio", "CPulse"]),
     Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
     Module(name: "StenoVosk", dependencies: ["StenoAnalysis", "StenoAudio"]),
     // The whole way put together.
@@ -46,12 +48,17 @@ let package = Package(
     name: "steno",
     products: modules.map { .library(name: $0.name, targets: [$0.name]) } + [
         .executable(name: "transcribe", targets: ["transcribe"]),
+        .executable(name: "convert", targets: ["convert"]),
+        .executable(name: "list-devices", targets: ["list-devices"]),
         .executable(name: "steno-bench", targets: ["steno-bench"]),
     ],
     targets: modules.map { .target(name: $0.name, dependencies: $0.dependencies, swiftSettings: settings) } + [
         .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
         .systemLibrary(name: "CSoxr", pkgConfig: "soxr", providers: [.apt(["libsoxr-dev"])]),
         .systemLibrary(name: "CSampleRate", pkgConfig: "samplerate", providers: [.apt(["libsamplerate0-dev"])]),
+        .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        // Its pkg-config file has flags that SwiftPM refuses with a warning; the module map links the library.
+        .systemLibrary(name: "CPulse", providers: [.apt(["libpulse-dev"])]),
         .systemLibrary(name: "CWhisper", pkgConfig: "whisper"),
 
         .executableTarget(
@@ -60,8 +67,18 @@ let package = Package(
             path: "Examples/transcribe",
             swiftSettings: settings),
         .executableTarget(
+            name: "convert",
+            dependencies: ["Steno"],
+            path: "Examples/convert",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "list-devices",
+            dependencies: ["StenoALSA", "StenoPulseAudio", "StenoAudio"],
+            path: "Examples/list-devices",
+            swiftSettings: settings),
+        .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "CConversionReference"],
+            dependencies: ["Steno", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses"],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(
@@ -70,15 +87,22 @@ let package = Package(
             path: "Benchmarks/CConversionReference"),
 
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        .target(name: "ChildProcesses", path: "Tests/ChildProcesses", swiftSettings: settings),
         test("StenoAudioTests", ["StenoAudio"]),
+        test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
+        .target(name: "PulseTestServer", path: "Tests/PulseTestServer", swiftSettings: settings),
+        .target(name: "CALSAFaults", path: "Tests/CALSAFaults"),
+        test("StenoALSATests", ["StenoALSA", "StenoAudio", "PulseTestServer", "CALSAFaults"]),
+        test("StenoPulseAudioTests", ["StenoPulseAudio", "StenoAudio", "PulseTestServer"]),
         test("StenoConversionTests", ["StenoConversion", "StenoSoxr", "StenoSampleRate", "CAllocationCounter"]),
         test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
+        test("StenoTestingTests", ["StenoAnalysis"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoWhisper"]),
-        test("TranscribeTests", ["Steno"]),
+        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
     ],
     swiftLanguageModes: [.v6]
 )

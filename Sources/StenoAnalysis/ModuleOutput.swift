@@ -29,7 +29,7 @@ public final class ModuleOutput<Result: SpeechModuleResult>: Sendable {
         }
     }
 
-    func publish(_ result: Result) {
+    package func publish(_ result: Result) {
         let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard state.end == nil else { return nil }
             while state.unread.count > state.head, let last = state.unread.last, !last.isFinal,
@@ -44,7 +44,7 @@ public final class ModuleOutput<Result: SpeechModuleResult>: Sendable {
         reader?.resume()
     }
 
-    func finish(_ reason: SpeechAnalyzer.FinishReason) {
+    package func finish(_ reason: SpeechAnalyzer.FinishReason) {
         let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
             if state.end == nil { state.end = reason }
             defer { state.reader = nil }

@@ -7,6 +7,8 @@ protocol ModuleRunning: AnyObject, Sendable {
     var module: any SpeechModule { get }
     /// Results are final up to here.
     var finalizedThrough: MediaTime { get }
+    /// The end of the audio that the recognizer was given.
+    var acceptedThrough: MediaTime { get }
     /// Returns when the recognizer is made.
     func prepare() async throws(StenoError)
     /// Returns when all frames are in the module's queue.
@@ -54,6 +56,8 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
 
     var module: any SpeechModule { owned }
     var finalizedThrough: MediaTime { state.withLock { $0.gate.finalizedThrough } }
+
+    var acceptedThrough: MediaTime { state.withLock { $0.gate.fedThrough } }
 
     func prepare() async throws(StenoError) {
         await wait { $0.isPrepared || $0.hasEnded }

@@ -265,6 +265,12 @@ public actor SpeechAnalyzer {
         return MediaTimeRange(start: min(start, fedThrough), end: fedThrough)
     }
 
+    /// The end of the audio that every module's recognizer was given; nil before any input. What lies between it and the
+    /// end of the audio fed waits in a queue.
+    public var acceptedThrough: MediaTime? {
+        hasInput ? runners.map(\.acceptedThrough).min() ?? fedThrough : nil
+    }
+
     private var fedThrough: MediaTime { MediaTime(frames: timeline.end, sampleRate: timeline.sampleRate) }
 
     /// Makes all results up to `time` final and goes on. When it returns they are published, though perhaps not read.

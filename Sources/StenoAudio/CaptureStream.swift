@@ -6,13 +6,16 @@ public enum CaptureRead: Sendable, Equatable {
     case gap(frameCount: Int64, kind: TimelineEvent.Kind)
     /// Nothing came in time; ask again. Keeps a stop prompt while a device is silent.
     case nothing
+    /// Something to know about, with one sentence for people; no audio is missing.
+    case notice(TimelineEvent.Kind, String)
     /// The source has ended; every later read says so again.
     case end
 }
 
 /// A source of audio as its back end implements it: a synchronous stream that one thread reads.
 ///
-/// The core owns the thread. `read(into:)` blocks, but comes back at least every 100 ms while nothing comes.
+/// The core owns the thread: a stream is opened, read and released on one. `read(into:)` blocks, but comes back at least
+/// every 100 ms while nothing comes. In the steady state it neither allocates nor takes a lock.
 public protocol CaptureStream: AnyObject {
     /// The format that was granted. It may differ from what was asked for, and it may change: each buffer carries the
     /// format of its own frames.
@@ -24,6 +27,10 @@ public protocol CaptureStream: AnyObject {
     /// - Throws: ``StenoError``; after an error the stream has ended.
     func read(into buffer: inout AudioBuffer) throws(StenoError) -> CaptureRead
 
+    /// Whether it is normal now that nothing comes: a monitor with nothing playing, a suspended device. Such a time
+    /// becomes a gap of kind `idle`; elsewhere it is a fault (``StenoError/Code/deviceTimeout``). False unless said.
+    var isSilenceExpected: Bool { get }
+
     /// How long the source says it is; nil when it does not know, as a live one never does.
     var duration: MediaTime? { get }
 
@@ -32,6 +39,7 @@ public protocol CaptureStream: AnyObject {
 }
 
 extension CaptureStream {
+    public var isSilenceExpected: Bool { false }
     public var duration: MediaTime? { nil }
     public var events: [TimelineEvent] { [] }
 }

@@ -19,6 +19,8 @@ public final class AudioConverter {
     private let channelPolicy: ChannelPolicy
     private let factory: any ResamplerFactory
     private var stretch: Stretch?
+    /// Of earlier stretches.
+    private var changes: [ChannelChange] = []
     /// The first failure; what follows it would not be a continuation, so it is thrown again.
     private var failure: StenoError?
 
@@ -28,12 +30,6 @@ public final class AudioConverter {
         self.outputFormat = outputFormat
         self.channelPolicy = channelPolicy
         self.factory = resampler
-    }
-
-    /// Frames of ``outputFormat`` that the input so far is worth and that did not come out yet.
-    public var heldFrames: Int64 {
-        guard let end = stretch?.length(adding: 0), let produced = stretch?.produced else { return 0 }
-        return end - produced
     }
 
     /// Replaces the content of `output` with all frames that are ready after `input`. Allocates only while `output`
@@ -46,23 +42,28 @@ public final class AudioConverter {
     public func convert(_ input: AudioBuffer, into output: inout AudioBuffer) throws(StenoError) {
         try begin(&output)
         if input.frameCount == 0 { return }
-        if stretch?.input != input.format {
-            // Made before the old one ends: a format that cannot be converted changes nothing.
-            var next = try Stretch(
-                from: input.format, to: outputFormat, policy: channelPolicy, factory: factory)
-            try finishStretch(into: &output)
-            if let position = stretch?.position { next.start(at: position) }
-            stretch = consume next
-        }
-        guard let end = stretch?.length(adding: input.frameCount), let produced = stretch?.produced else { return }
-        output.reserveCapacity(output.frameCount + Int(end - produced))
-        try write(into: &output) { (bytes, count) throws(StenoError) in
+        let stretch = try stretch(for: input.format, &output)
+        reserve(stretch.length(adding: input.frameCount) - stretch.produced, in: &output)
+        try write(stretch, into: &output) { (bytes, count) throws(StenoError) in
             try unsafe input.withUnsafeBytes { (source) throws(StenoError) in
-                try stretch?.convert(
+                try stretch.convert(
                     unsafe RawSpan(_unsafeBytes: source), frameCount: input.frameCount, capacity: input.frameCapacity,
                     into: &bytes, &count)
             }
         }
+    }
+
+    /// The stretch that the format belongs to; a new one ends the one before.
+    private func stretch(for input: AudioFormat, _ output: inout AudioBuffer) throws(StenoError) -> Stretch {
+        if let stretch, stretch.input == input { return stretch }
+        // Made before the old one ends: a format that cannot be converted changes nothing.
+        let next = try Stretch(from: input, to: outputFormat, policy: channelPolicy, factory: factory)
+        if let stretch {
+            try finish(stretch, into: &output)
+            next.start(at: stretch.position)
+        }
+        stretch = next
+        return next
     }
 
     /// Ends the stream: replaces the content of `output` with all that is still held, so that the frames out are
@@ -70,8 +71,27 @@ public final class AudioConverter {
     /// What is converted afterwards is a new stream.
     public func finish(into output: inout AudioBuffer) throws(StenoError) {
         try begin(&output)
-        try finishStretch(into: &output)
-        stretch = nil
+        guard let stretch else { return }
+        try finish(stretch, into: &output)
+        self.stretch = nil
+    }
+
+    /// Frames of ``outputFormat`` that the input so far is worth and that did not come out yet: what ``finish(into:)``
+    /// would bring. The filter's delay, and less than 20 ms while channels are chosen automatically.
+    public var heldFrames: Int64 {
+        guard let stretch else { return 0 }
+        return stretch.length(adding: 0) - stretch.produced
+    }
+
+    /// What is done with the channels now; nil before the first frames. Allocates.
+    public var channelReport: ChannelReport? { stretch?.report }
+
+    /// The changes in the use of channels since the last call, in the order of their frames (law C3). A stream starts
+    /// with all channels that the layout gives a weight; of changes that nobody takes the latest 256 are kept.
+    public func takeChannelChanges() -> [ChannelChange] {
+        let all = changes + (stretch?.takeChanges() ?? [])
+        changes = []
+        return all
     }
 
     private func begin(_ output: inout AudioBuffer) throws(StenoError) {
@@ -81,17 +101,24 @@ public final class AudioConverter {
         if let failure { throw failure }
     }
 
-    private func finishStretch(into output: inout AudioBuffer) throws(StenoError) {
-        guard let end = stretch?.length(adding: 0), let produced = stretch?.produced else { return }
-        output.reserveCapacity(output.frameCount + Int(end - produced))
-        try write(into: &output) { (bytes, count) throws(StenoError) in
-            try stretch?.finish(into: &bytes, &count)
+    private func finish(_ stretch: Stretch, into output: inout AudioBuffer) throws(StenoError) {
+        reserve(stretch.length(adding: 0) - stretch.produced, in: &output)
+        try write(stretch, into: &output) { (bytes, count) throws(StenoError) in
+            try stretch.finish(into: &bytes, &count)
         }
+        changes = Array((changes + stretch.takeChanges()).suffix(Stretch.keptChanges))
+    }
+
+    /// Makes room for the most that can come; in steps, so that a yield that wanders does not grow it again and again.
+    private func reserve(_ frames: Int64, in output: inout AudioBuffer) {
+        let needed = output.frameCount + Int(frames)
+        if needed > output.frameCapacity { output.reserveCapacity((needed | 1023) + 1) }
     }
 
     /// Lends the storage of `output` for frames behind those that it holds.
     private func write(
-        into output: inout AudioBuffer, _ body: (inout MutableRawSpan, inout Int) throws(StenoError) -> Void
+        _ stretch: Stretch, into output: inout AudioBuffer,
+        _ body: (inout MutableRawSpan, inout Int) throws(StenoError) -> Void
     ) throws(StenoError) {
         var count = output.frameCount
         do {
@@ -101,9 +128,9 @@ public final class AudioConverter {
                 return count
             }
         } catch {
-            let input = stretch?.input.description ?? "nothing"
             let failed = StenoError(
-                error.code, "converting \(input) to \(outputFormat): \(error.message)", nativeCode: error.nativeCode)
+                error.code, "converting \(stretch.input) to \(outputFormat): \(error.message)",
+                nativeCode: error.nativeCode)
             failure = failed
             throw failed
         }

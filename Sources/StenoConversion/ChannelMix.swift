@@ -6,12 +6,12 @@ enum ChannelMix {
     case all
     /// One channel goes on alone.
     case one(Int)
-    /// The mean with these weights.
-    case mean(weights: [Float])
+    /// The sum with these gains.
+    case mean(Gains)
     /// The mean with these weights over the channels that a ``ChannelWatch`` uses.
     case automatic(weights: [Float])
-    /// Two means: one for the left, one for the right.
-    case stereo(left: [Float], right: [Float])
+    /// Two sums: one for the left, one for the right.
+    case stereo(left: Gains, right: Gains)
 
     /// - Throws: `unsupportedConversion` naming both formats, `invalidArgument` for a channel that is not there.
     init(from input: AudioFormat, to output: AudioFormat, policy: ChannelPolicy) throws(StenoError) {
@@ -25,14 +25,14 @@ enum ChannelMix {
         switch (layout.channelCount, output.channelCount, policy) {
         case (1, _, _): self = .one(0)
         case (_, _, .channel(let channel)): self = .one(channel)
-        case (_, 1, .mean): self = .mean(weights: layout.monoWeights)
+        case (_, 1, .mean): self = .mean(Gains(normalized(layout.monoWeights)))
         case (_, 1, .automatic): self = .automatic(weights: layout.monoWeights)
         case (let from, let to, _) where from == to: self = .all
         default:
             guard output.channelLayout == .stereo, let (left, right) = layout.stereoWeights else {
                 throw StenoError(.unsupportedConversion, "no rule mixes the channels of \(input) to those of \(output)")
             }
-            self = .stereo(left: left, right: right)
+            self = .stereo(left: Gains(left), right: Gains(right))
         }
     }
 
@@ -93,17 +93,4 @@ extension ChannelLayout {
 func normalized(_ weights: [Float]) -> [Float] {
     let sum = weights.reduce(0, +)
     return sum > 0 ? weights.map { $0 / sum } : weights
-}
-
-/// Mixes `frameCount` interleaved frames to every `stride`-th sample of `output` from `start` on.
-func mix(
-    _ frames: Span<Float>, frameCount: Int, gains: Span<Float>,
-    into output: inout MutableSpan<Float>, start: Int = 0, stride: Int = 1
-) {
-    let channels = gains.count
-    for frame in 0..<frameCount {
-        var sum: Float = 0
-        for channel in 0..<channels { sum += frames[frame * channels + channel] * gains[channel] }
-        output[start + frame * stride] = sum
-    }
 }

@@ -8,7 +8,7 @@ struct StreamPosition {
 }
 
 /// The second half of a stretch: changes the rate, keeps the exact length, writes the output's sample format.
-struct RateStage: ~Copyable {
+final class RateStage {
     private let resampler: (any Resampler)?
     private let inputRate: Int
     private let writer: FrameWriter
@@ -59,12 +59,34 @@ struct RateStage: ~Copyable {
     }
 
     /// Starts where an earlier stretch ended.
-    mutating func start(at position: StreamPosition) {
+    func start(at position: StreamPosition) {
         base = position.length
         produced = position.produced
     }
 
-    mutating func accept(
+    /// Passes frames on as they are. Only where input and output have one format.
+    func copy(
+        _ source: RawSpan, frameCount: Int, capacity: Int, into bytes: inout MutableRawSpan, _ count: inout Int
+    ) {
+        let planes = writer.output.isInterleaved ? 1 : channelCount
+        let frameBytes = writer.output.bytesPerFrame / planes
+        let (outputCapacity, first) = (bytes.byteCount / writer.output.bytesPerFrame, count)
+        for plane in 0..<planes {
+            let from = plane * capacity * frameBytes
+            let part = source.extracting(from..<from + frameCount * frameBytes)
+            let start = (plane * outputCapacity + first) * frameBytes
+            unsafe part.withUnsafeBytes { part in
+                unsafe bytes.withUnsafeMutableBytes { bytes in
+                    unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[start...]).copyMemory(from: part)
+                }
+            }
+        }
+        consumed += Int64(frameCount)
+        produced += Int64(frameCount)
+        count += frameCount
+    }
+
+    func accept(
         _ frames: Span<Float>, into bytes: inout MutableRawSpan, _ count: inout Int
     ) throws(StenoError) {
         consumed += Int64(frames.count / channelCount)
@@ -78,7 +100,7 @@ struct RateStage: ~Copyable {
 
     /// Drains the resampler. Behind the last frame come zeros where the rounding over all stretches asks for one frame
     /// more than this stretch alone has, so that the true tail of the filter comes out.
-    mutating func finish(into bytes: inout MutableRawSpan, _ count: inout Int) throws(StenoError) {
+    func finish(into bytes: inout MutableRawSpan, _ count: inout Int) throws(StenoError) {
         guard let resampler else { return }
         let end = length(adding: 0)
         let stretch = Int128(end - base.rounded(adding: 0, from: inputRate, to: outputRate))
@@ -91,7 +113,8 @@ struct RateStage: ~Copyable {
             missing -= part
         }
         while produced < end {
-            var span = unsafe resampled.samples.mutableSpan
+            let samples = unsafe resampled.samples
+            var span = unsafe samples.mutableSpan
             var room = span._mutatingExtracting(droppingFirst: held * channelCount)
             let drained = try resampler.drain(into: &room)
             guard drained > 0 else {
@@ -103,13 +126,14 @@ struct RateStage: ~Copyable {
         }
     }
 
-    private mutating func resample(
+    private func resample(
         _ frames: Span<Float>, through end: Int64, into bytes: inout MutableRawSpan, _ count: inout Int
     ) throws(StenoError) {
         guard let resampler else { return }
         var rest = frames
         while true {
-            var span = unsafe resampled.samples.mutableSpan
+            let samples = unsafe resampled.samples
+            var span = unsafe samples.mutableSpan
             var room = span._mutatingExtracting(droppingFirst: held * channelCount)
             let (used, made) = try resampler.resample(rest, into: &room)
             rest = rest.extracting(droppingFirst: used * channelCount)
@@ -126,11 +150,12 @@ struct RateStage: ~Copyable {
     }
 
     /// Writes as many of the first `available` resampled frames as belong before `end`, and keeps the others.
-    private mutating func emit(
+    private func emit(
         _ available: Int, through end: Int64, into bytes: inout MutableRawSpan, _ count: inout Int
     ) {
         let ready = Int(min(Int64(available), end - produced))
-        var frames = unsafe resampled.samples.mutableSpan
+        let samples = unsafe resampled.samples
+        var frames = unsafe samples.mutableSpan
         writer.write(frames.span, ready, into: &bytes, &count)
         produced += Int64(ready)
         held = available - ready

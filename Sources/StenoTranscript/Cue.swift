@@ -45,7 +45,7 @@ public struct CueOptions: Sendable, Hashable {
 /// Cuts segments into cues, one segment after the other.
 ///
 /// A cue starts with its first word and ends with its last. Times are rounded once, to whole milliseconds; every cue
-/// lasts at least 1 ms and starts no earlier than the one before ends, so what has no time of its own is moved back.
+/// lasts at least 1 ms and starts no earlier than the one before ends, so what has no time of its own is moved on.
 public struct CueMaker: Sendable {
     public let options: CueOptions
     /// Where the last cue ended, in milliseconds.
@@ -60,12 +60,9 @@ public struct CueMaker: Sendable {
         var cues: [Cue] = []
         var lines: [String] = []
         var range = segment.range
-        func column(after piece: Piece) -> Int {
-            guard let line = lines.last else { return .max }
-            return line.count + (piece.followsSpace ? 1 : 0) + piece.text.count
-        }
         for piece in pieces(of: segment) {
-            let fits = column(after: piece) <= options.charactersPerLine
+            let width = lines.last.map { $0.count + (piece.followsSpace ? 1 : 0) + piece.text.count } ?? .max
+            let fits = width <= options.charactersPerLine
             let isFull = !fits && lines.count >= options.linesPerCue
             if !lines.isEmpty, isFull || piece.range.end - range.start > options.maximumDuration {
                 if let cue = next(range, lines) { cues.append(cue) }

@@ -58,8 +58,8 @@ private func milliseconds(_ text: ArraySlice<UInt8>) -> Int64? {
 }
 
 private func number(_ digits: ArraySlice<UInt8>) -> Int64? {
-    // Eight digits are ten thousand years of hours, and far from an overflow even when counted in 100 ns.
-    guard (1...8).contains(digits.count) else { return nil }
+    // Seven digits are a thousand years of hours, and far from an overflow even when counted in 100 ns.
+    guard (1...7).contains(digits.count) else { return nil }
     var value: Int64 = 0
     for digit in digits {
         guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }

@@ -80,6 +80,9 @@ import Testing
         #expect(message(#"{"segments": [{"start": 0, "end": 1, "text": 5}]}"#).contains("segments.0.text"))
         #expect(
             message(#"{"segments": [{"start": 0, "end": 1e300, "text": ""}]}"#).contains("segments.0.end: no media"))
+        #expect(
+            message(#"{"segments": [{"start": -9e11, "end": 9e11, "text": ""}]}"#).contains(
+                "segments.0.start: no media"))
         #expect(message(#"{"segments": ["#).contains("not valid JSON"))
         #expect(message(#"{"segments":"# + String(repeating: "[", count: 100_000)) != "read")
     }

@@ -12,7 +12,7 @@ import Testing
 
     /// Writes random transcripts and hands over what stands in the file after each piece.
     private func afterEachPiece(
-        _ format: TranscriptFormat, count: Int = 1500,
+        _ format: TranscriptFormat, count: Int = 500,
         check: (_ file: String, _ written: Transcript, _ options: CueOptions) throws -> Void
     ) rethrows {
         var random = SeededGenerator(state: 7)
@@ -76,7 +76,7 @@ import Testing
     /// Nothing is lost or said twice: the cues hold the words of the text, in order.
     @Test func cuesHoldTheWholeText() {
         var random = SeededGenerator(state: 8)
-        for _ in 0..<1500 {
+        for _ in 0..<800 {
             let transcript = random.transcript()
             for options in Self.options {
                 func letters(_ text: String) -> [Unicode.Scalar] {
@@ -93,7 +93,7 @@ import Testing
     /// Readers take any bytes: valid files with bytes changed, cut out, doubled.
     @Test(arguments: TranscriptFormat.allCases) func damagedFilesAreReadOrRefused(format: TranscriptFormat) {
         var random = SeededGenerator(state: 9)
-        for _ in 0..<2000 {
+        for _ in 0..<1000 {
             var writer = format.makeWriter()
             var bytes = Array(writer.write(random.transcript()).utf8)
             for _ in 0..<Int.random(in: 1...8, using: &random) {

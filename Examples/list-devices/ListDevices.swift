@@ -1,0 +1,1 @@
+@main struct ListDevices { static func main() {} }

@@ -1,0 +1,157 @@
+import StenoAnalysis
+import StenoAudio
+
+/// One session of whole-file decoding: a window of audio, decoded when it holds more than the engine takes in one pass.
+final class WhisperRecognizer: SpeechRecognizer {
+    static let sampleRate = 16_000
+    /// What one pass of the encoder hears.
+    private static let passLength = 30 * sampleRate
+    /// Audio behind the pass, so that whisper.cpp does not take the end of the pass for the end of the audio.
+    private static let lookahead = sampleRate / 2
+    /// Less audio than this is given to the engine between silence, which does not count in times: whisper.cpp reads
+    /// beyond audio that is very short, and Whisper is deaf to a word right at the start.
+    private static let shortLength = sampleRate
+    private static let silence = [Float](repeating: 0, count: sampleRate / 2)
+    /// No text is spoken in less.
+    private static let shortestText = sampleRate / 10
+    /// An end no longer than this is not worth a pass when text came before; whisper.cpp leaves it out.
+    private static let negligibleLength = sampleRate / 10
+    /// Before an end shorter than this whisper.cpp drops the context, which leads it to repeat itself.
+    private static let shortEnd = 5 * sampleRate
+    /// A longer gap in the audio ends what came before.
+    private static let longestFilledGap = Int64(sampleRate)
+
+    private let session: RecognizerSession<TranscriptionResult>
+    private let decoder: WindowDecoder
+    private let filter: SpeechFilter?
+    private let options: WhisperTranscriber.Options
+    private var window = SpeechWindow()
+    /// The frame after the last one accepted.
+    private var nextFrame: Int64?
+    private var usesPrompt = true
+    private var hasContext = false
+    /// The end of the last result, in frames of the session.
+    private var finalizedEnd = Int64.min
+
+    init(_ transcriber: WhisperTranscriber, _ session: RecognizerSession<TranscriptionResult>) throws(StenoError) {
+        self.session = session
+        decoder = try WindowDecoder(transcriber) { session.isCancelled }
+        filter = if let detector = transcriber.detector { try SpeechFilter(detector) } else { nil }
+        options = transcriber.options
+    }
+
+    func accept(_ input: AnalyzerInput) throws {
+        let samples =
+            switch input.bufferFormat.sampleFormat {
+            case .int16: input.buffer.samples(of: Int16.self).map { Float($0) / 32768 }
+            default: input.buffer.samples(of: Float.self)
+            }
+        let start = input.bufferStartTime?.frames(at: Self.sampleRate) ?? nextFrame ?? 0
+        if let end = nextFrame, start > end {
+            if start - end <= Self.longestFilledGap {
+                try take([Float](repeating: 0, count: Int(start - end)), at: end)
+            } else {
+                try decodeEverything()
+                hasContext = false
+            }
+        }
+        try take(samples, at: start)
+        nextFrame = start + Int64(samples.count)
+    }
+
+    func finalize(through time: MediaTime) throws { try decodeEverything() }
+
+    func finish() throws { try decodeEverything() }
+
+    private func take(_ samples: [Float], at frame: Int64) throws(StenoError) {
+        if session.isCancelled { throw WindowDecoder.cancelled }
+        guard let filter else { return try append(samples[...], at: frame) }
+        let end = frame + Int64(samples.count)
+        try filter.filter(samples) { (speech, framesBeforeEnd) throws(StenoError) in
+            try append(speech, at: end - Int64(framesBeforeEnd))
+        }
+    }
+
+    /// Adds audio to the window, and decodes whenever the window is full: at the same frame, however the audio was cut.
+    private func append(_ samples: ArraySlice<Float>, at frame: Int64) throws(StenoError) {
+        var (rest, frame) = (samples, frame)
+        while !rest.isEmpty {
+            let part = rest.prefix(Self.passLength + Self.lookahead - window.samples.count)
+            window.append(part, at: frame)
+            rest = rest.dropFirst(part.count)
+            frame += Int64(part.count)
+            if window.samples.count == Self.passLength + Self.lookahead { try decodeWindow(isEnd: false) }
+        }
+    }
+
+    private func decodeEverything() throws(StenoError) {
+        if session.isCancelled { throw WindowDecoder.cancelled }
+        if let filter, let end = nextFrame {
+            try filter.finish { (speech, framesBeforeEnd) throws(StenoError) in
+                try append(speech, at: end - Int64(framesBeforeEnd))
+            }
+        }
+        while window.samples.count > (hasContext ? Self.negligibleLength : 0) { try decodeWindow(isEnd: true) }
+        window.removeFirst(window.samples.count)
+    }
+
+    /// Decodes what one pass reaches, sends the results, and drops the audio that they cover.
+    private func decodeWindow(isEnd: Bool) throws(StenoError) {
+        let count = window.samples.count
+        let usesContext = hasContext && !(isEnd && count <= Self.shortEnd)
+        let silence = count < Self.shortLength ? Self.silence : []
+        let decoded = try decoder.decode(
+            silence + window.samples + silence, usesContext: usesContext, usesPrompt: usesPrompt)
+        (hasContext, usesPrompt) = (true, false)
+        for segment in decoded.segments {
+            send(segment.moved(by: -silence.count), language: decoded.language)
+        }
+        window.removeFirst(silence.isEmpty ? min(decoded.consumed, count) : count)
+    }
+
+    /// Sends a segment as one result, or as several where audio was left out within it.
+    private func send(_ segment: DecodedWindow.Segment, language: String?) {
+        let count = window.samples.count
+        // What begins behind the audio was heard in the silence.
+        if segment.range.lowerBound >= count { return }
+        let start = max(0, segment.range.lowerBound)
+        let bounds = start..<min(max(segment.range.upperBound, start + Self.shortestText), count)
+        let words = segment.words(within: bounds, language: options.translate ? "en" : language)
+        guard options.wordTimes else { return send(words, in: bounds, language: language) }
+        var rest = words[...]
+        while let first = rest.first {
+            let piece = window.mainPiece(of: first.range)
+            let part = rest.prefix { window.mainPiece(of: $0.range) == piece }
+            send(Array(part), in: bounds.clamped(to: piece), language: language)
+            rest = rest.dropFirst(part.count)
+        }
+    }
+
+    private func send(_ words: [WindowWord], in range: Range<Int>, language: String?) {
+        let text = words.map(\.text).joined().trimmed
+        if text.isEmpty || range.isEmpty { return }
+        let frames = window.sessionFrames(range)
+        let start = max(frames.lowerBound, finalizedEnd)
+        if start >= frames.upperBound { return }
+        finalizedEnd = frames.upperBound
+        let bounds = Self.time(start..<finalizedEnd)
+        // Words have times only where no audio was left out within `range`, so one shift places them all.
+        let shift = frames.lowerBound - Int64(range.lowerBound)
+        let timed = words.compactMap { word -> TranscribedWord? in
+            let heard = word.range.clamped(to: range)
+            let placed = Self.time(Int64(heard.lowerBound) + shift..<Int64(heard.upperBound) + shift)
+            let text = word.text.trimmed
+            return text.isEmpty
+                ? nil : TranscribedWord(text, range: placed.clamped(to: bounds), confidence: word.confidence)
+        }
+        session.send(
+            TranscriptionResult(
+                range: bounds, text: text, words: options.wordTimes ? timed : [], language: language, isFinal: true))
+    }
+
+    private static func time(_ frames: Range<Int64>) -> MediaTimeRange {
+        MediaTimeRange(
+            start: MediaTime(frames: frames.lowerBound, sampleRate: sampleRate),
+            end: MediaTime(frames: frames.upperBound, sampleRate: sampleRate))
+    }
+}

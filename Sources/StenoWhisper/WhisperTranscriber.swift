@@ -1,0 +1,119 @@
+import CWhisper
+import Glibc
+public import StenoAnalysis
+public import StenoAudio
+
+/// Transcribes speech with whisper.cpp, as whole files: results are final when they come.
+///
+/// Without a detector it decodes what whisper.cpp's own command line decodes, with the same parameters: windows of 30 s
+/// that begin where the last text ended. With one, only speech is decoded and nothing is recognized in silence; pauses
+/// are shortened and the times put right again. Memory does not grow with the length of the audio.
+///
+/// A gap in the audio of up to one second is decoded as silence; at a longer one the audio before is decoded to its end
+/// and the audio after begins anew, without the text before as context.
+public final class WhisperTranscriber: TranscriberModule {
+    /// How to decode. The defaults are those of whisper.cpp's command line, but for `threads` and `wordTimes`.
+    public struct Options: Sendable, Hashable {
+        /// What is spoken, as a BCP 47 tag; nil to find out, at the first speech.
+        public var language: String?
+        /// Whether the text shall be English whatever is spoken.
+        public var translate = false
+        /// Threads for one decode; nil for one on each processor.
+        public var threads: Int?
+        /// Hypotheses that are followed at temperature 0, from 1 (greedy) to 8.
+        public var beamSize = 5
+        /// Attempts at each temperature above 0, from 1 to 8.
+        public var bestOf = 5
+        /// Where sampling starts, from 0 to 1.
+        public var temperature: Float = 0
+        /// By how much the temperature rises after a failed decode; 0 for no second try.
+        public var temperatureIncrement: Float = 0.2
+        /// A text with less entropy than this is a loop, and its decode failed.
+        public var entropyThreshold: Float = 2.4
+        /// A text with a mean log probability below this failed.
+        public var logProbabilityThreshold: Float = -1
+        /// A failed text with more than this probability of no speech is silence.
+        public var noSpeechThreshold: Float = 0.6
+        /// Text that comes before: names and spellings to expect. At most 223 tokens.
+        public var initialPrompt = ""
+        /// Whether results have words, with times and confidence.
+        public var wordTimes = true
+
+        public init(language: String? = nil) { self.language = language }
+    }
+
+    public let model: WhisperModel
+    public let detector: SileroModel?
+    public let options: Options
+    public let output = ModuleOutput<TranscriptionResult>()
+
+    /// The language in Whisper's spelling; nil to detect it.
+    let language: String?
+    let threads: Int32
+    let prompt: [Int32]
+
+    /// - Throws: ``StenoError`` with `module.unsupportedLanguage`, `module.unsupportedOption` (translation with a model
+    ///   for English only, a prompt that is too long) or `invalidArgument` (a number out of its range).
+    public init(
+        model: WhisperModel, detector: SileroModel? = nil, options: Options = Options()
+    ) throws(StenoError) {
+        func check(_ isValid: Bool, _ expectation: String) throws(StenoError) {
+            if !isValid { throw StenoError(.invalidArgument, "Options of WhisperTranscriber: \(expectation).") }
+        }
+        try check((1...8).contains(options.beamSize), "beamSize is from 1 to 8, not \(options.beamSize)")
+        try check((1...8).contains(options.bestOf), "bestOf is from 1 to 8, not \(options.bestOf)")
+        try check((0...1).contains(options.temperature), "temperature is from 0 to 1, not \(options.temperature)")
+        let step = options.temperatureIncrement
+        try check(step == 0 || (0.01...1).contains(step), "temperatureIncrement is 0 or from 0.01 to 1, not \(step)")
+        // A machine may offer more processors than a decode has use for.
+        let threads = options.threads ?? min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 64)
+        try check((1...512).contains(threads), "threads is from 1 to 512, not \(threads)")
+
+        if options.translate && !model.isMultilingual {
+            throw StenoError(
+                .unsupportedOption, "The model \(model.path) is for English only and cannot translate.")
+        }
+        if let tag = options.language {
+            language = try SpokenLanguage.name(of: tag, in: model)
+        } else {
+            language = model.isMultilingual ? nil : "en"
+        }
+        prompt = try Self.tokens(of: options.initialPrompt, model: model)
+        self.model = model
+        self.detector = detector
+        self.options = options
+        self.threads = Int32(threads)
+    }
+
+    public var capabilities: TranscriberCapabilities {
+        var capabilities: TranscriberCapabilities = [.contextualStrings]
+        if options.wordTimes { capabilities.formUnion([.wordTimes, .confidence]) }
+        if model.isMultilingual { capabilities.formUnion([.languageDetection, .translation]) }
+        return capabilities
+    }
+
+    public var compatibleAudioFormats: [AudioFormat] {
+        [SampleFormat.float32, .int16].map {
+            AudioFormat(sampleRate: WhisperRecognizer.sampleRate, channelLayout: .mono, sampleFormat: $0)
+        }
+    }
+
+    public func makeRecognizer(_ session: RecognizerSession<TranscriptionResult>) throws -> any SpeechRecognizer {
+        try WhisperRecognizer(self, session)
+    }
+
+    /// The prompt in tokens. Word by word, because the library's tokenizer recurses with the length of what it is given.
+    private static func tokens(of prompt: String, model: WhisperModel) throws(StenoError) -> [Int32] {
+        let limit = unsafe Int(whisper_n_text_ctx(model.context)) / 2 - 1
+        var tokens: [Int32] = []
+        for word in prompt.split(whereSeparator: \.isWhitespace) {
+            var room = [Int32](repeating: 0, count: 256)
+            let count = word.utf8.count < 256 ? unsafe whisper_tokenize(model.context, " \(word)", &room, 256) : -1
+            guard count >= 0, tokens.count + Int(count) <= limit else {
+                throw StenoError(.unsupportedOption, "The initial prompt has more than \(limit) tokens.")
+            }
+            tokens += room.prefix(Int(count))
+        }
+        return tokens
+    }
+}

@@ -1,0 +1,250 @@
+import CWhisper
+import Dispatch
+import Glibc
+import StenoAnalysis
+import StenoAudio
+
+/// What whisper.cpp made of one window.
+struct DecodedWindow {
+    struct Segment {
+        /// Frames of the window. May reach beyond what was given.
+        var range: Range<Int>
+        var tokens: [Token]
+
+        /// The same with all times later by so many frames.
+        func moved(by frames: Int) -> Segment {
+            var moved = self
+            moved.range = range.lowerBound + frames..<range.upperBound + frames
+            for index in tokens.indices {
+                moved.tokens[index].start += frames
+                moved.tokens[index].end += frames
+            }
+            return moved
+        }
+    }
+
+    /// A token of the text; marks such as timestamps are left out.
+    struct Token {
+        var bytes: [UInt8]
+        var probability: Float
+        /// Frames of the window; empty or odd where word times are off.
+        var start: Int
+        var end: Int
+    }
+
+    var segments: [Segment]
+    /// Where whisper.cpp would go on, in frames of the window; above zero.
+    var consumed: Int
+    /// What is spoken, as a BCP 47 code.
+    var language: String?
+}
+
+/// Runs whisper.cpp over one window after the other: one pass of the encoder for each, with the text so far as context,
+/// which together is what one call over the whole audio does.
+///
+/// No C++ exception crosses into Swift: whisper.cpp throws on files and vocabularies that ``ModelFile`` refuses, and when
+/// the system is out of memory or threads, where ggml itself ends the process.
+final class WindowDecoder {
+    private let transcriber: WhisperTranscriber
+    private let isCancelled: @Sendable () -> Bool
+    private let state: WhisperState
+    /// Fixed, or what the first window was found to be in.
+    private var language: String?
+
+    init(_ transcriber: WhisperTranscriber, isCancelled: @escaping @Sendable () -> Bool) throws(StenoError) {
+        self.transcriber = transcriber
+        self.isCancelled = isCancelled
+        self.state = try WhisperState(transcriber.model)
+        self.language = transcriber.language
+    }
+
+    /// Decodes the start of `samples`, as far as one pass reaches. Blocks until it is done, or cancelled.
+    ///
+    /// - Parameters:
+    ///   - usesContext: Whether the text of earlier windows is the context.
+    ///   - usesPrompt: Whether the initial prompt is.
+    func decode(_ samples: [Float], usesContext: Bool, usesPrompt: Bool) throws(StenoError) -> DecodedWindow {
+        let pass = Pass(
+            state: state, transcriber: transcriber, isCancelled: isCancelled, samples: samples,
+            language: language, usesContext: usesContext, usesPrompt: usesPrompt)
+        // whisper.cpp looks whether it was aborted only between passes of the encoder or decoder, and one pass can take
+        // seconds. So it runs on a thread of its own, which is left behind when the session is cancelled: it ends after
+        // the pass, and the last reference to the state goes with it.
+        try startThread { pass.run() }
+        while pass.done.wait(timeout: .now() + .milliseconds(20)) == .timedOut {
+            if isCancelled() { throw Self.cancelled }
+        }
+        if isCancelled() { throw Self.cancelled }
+        guard pass.code == 0 else {
+            throw StenoError(.engineFailed, "whisper.cpp failed to decode a window.", nativeCode: Int(pass.code))
+        }
+        let spoken = unsafe whisper_full_lang_id_from_state(state.pointer)
+        if language == nil { language = unsafe whisper_lang_str(spoken).map { unsafe String(cString: $0) } }
+        let segments = self.segments()
+        let consumed = pass.consumed(lastText: segments.last?.range.upperBound)
+        return DecodedWindow(segments: segments, consumed: consumed, language: SpokenLanguage.code(of: spoken))
+    }
+
+    static let cancelled = StenoError(.cancelled, "The transcription was cancelled.")
+
+    private func segments() -> [DecodedWindow.Segment] {
+        let context = unsafe transcriber.model.context
+        let firstMark = unsafe whisper_token_eot(context)
+        return unsafe (0..<whisper_full_n_segments_from_state(state.pointer)).map { segment in
+            let tokens = unsafe (0..<whisper_full_n_tokens_from_state(state.pointer, segment)).compactMap { index in
+                let data = unsafe whisper_full_get_token_data_from_state(state.pointer, segment, index)
+                guard data.id < firstMark, let text = unsafe whisper_token_to_str(context, data.id) else {
+                    return nil as DecodedWindow.Token?
+                }
+                return unsafe DecodedWindow.Token(
+                    bytes: Array(UnsafeRawBufferPointer(start: text, count: strlen(text))), probability: data.p,
+                    start: Self.frames(data.t0), end: Self.frames(data.t1))
+            }
+            let start = unsafe Self.frames(whisper_full_get_segment_t0_from_state(state.pointer, segment))
+            let end = unsafe Self.frames(whisper_full_get_segment_t1_from_state(state.pointer, segment))
+            return DecodedWindow.Segment(range: start..<max(start, end), tokens: tokens)
+        }
+    }
+
+    /// Frames of whisper.cpp's hundredths of a second.
+    private static func frames(_ hundredths: Int64) -> Int { max(0, Int(hundredths)) * Int(WHISPER_HOP_LENGTH) }
+}
+
+/// The memory of one session.
+//
+// @unchecked: used by one thread at a time: that of a pass while it runs, else that of the session.
+@safe
+private final class WhisperState: @unchecked Sendable {
+    let model: WhisperModel
+    /// Nil after a failure in which whisper.cpp freed it.
+    fileprivate(set) var pointer: OpaquePointer?
+
+    init(_ model: WhisperModel) throws(StenoError) {
+        guard let pointer = unsafe whisper_init_state(model.context) else {
+            throw StenoError(.insufficientResources, "whisper.cpp cannot set up a session of \(model.path).")
+        }
+        self.model = model
+        unsafe self.pointer = pointer
+    }
+
+    deinit { unsafe whisper_free_state(pointer) }
+}
+
+/// One call of whisper.cpp.
+//
+// @unchecked: `run` writes on its thread, and everything is read after `done` was signalled; the rest is constant.
+private final class Pass: @unchecked Sendable {
+    let done = DispatchSemaphore(value: 0)
+    private(set) var code: Int32 = -1
+
+    private let state: WhisperState
+    private let transcriber: WhisperTranscriber
+    private let isCancelled: @Sendable () -> Bool
+    private let samples: [Float]
+    private let language: String?
+    private let usesContext: Bool
+    private let usesPrompt: Bool
+
+    private var hasEncoded = false
+    /// What part of the window is done, in percent, rounded down.
+    private var progress = 0
+
+    init(
+        state: WhisperState, transcriber: WhisperTranscriber, isCancelled: @escaping @Sendable () -> Bool,
+        samples: [Float], language: String?, usesContext: Bool, usesPrompt: Bool
+    ) {
+        self.state = state
+        self.transcriber = transcriber
+        self.isCancelled = isCancelled
+        self.samples = samples
+        self.language = language
+        self.usesContext = usesContext
+        self.usesPrompt = usesPrompt
+    }
+
+    func run() {
+        defer { done.signal() }
+        let options = transcriber.options
+        var parameters = unsafe whisper_full_default_params(WHISPER_SAMPLING_GREEDY)
+        unsafe parameters.strategy = options.beamSize > 1 ? WHISPER_SAMPLING_BEAM_SEARCH : WHISPER_SAMPLING_GREEDY
+        unsafe parameters.beam_search.beam_size = Int32(options.beamSize)
+        unsafe parameters.greedy.best_of = Int32(options.bestOf)
+        unsafe parameters.n_threads = transcriber.threads
+        unsafe parameters.translate = options.translate
+        unsafe parameters.temperature = options.temperature
+        unsafe parameters.temperature_inc = options.temperatureIncrement
+        unsafe parameters.entropy_thold = options.entropyThreshold
+        unsafe parameters.logprob_thold = options.logProbabilityThreshold
+        unsafe parameters.no_speech_thold = options.noSpeechThreshold
+        unsafe parameters.token_timestamps = options.wordTimes
+        unsafe parameters.no_context = !usesContext
+        unsafe parameters.print_progress = false
+
+        let this = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe parameters.abort_callback_user_data = unsafe this
+        unsafe parameters.abort_callback = { unsafe Pass.of($0).isCancelled() }
+        unsafe parameters.progress_callback_user_data = unsafe this
+        unsafe parameters.progress_callback = { unsafe Pass.of($3).progress = Int($2) }
+        // The second pass of the encoder would be the next window.
+        unsafe parameters.encoder_begin_callback_user_data = unsafe this
+        unsafe parameters.encoder_begin_callback = {
+            let pass = unsafe Pass.of($2)
+            defer { pass.hasEncoded = true }
+            return !pass.hasEncoded && !pass.isCancelled()
+        }
+
+        code = unsafe (usesPrompt ? transcriber.prompt : []).withUnsafeBufferPointer { prompt in
+            unsafe parameters.prompt_tokens = prompt.baseAddress
+            unsafe parameters.prompt_n_tokens = Int32(prompt.count)
+            return unsafe (language ?? "auto").withCString { language in
+                unsafe parameters.language = language
+                return unsafe samples.withUnsafeBufferPointer {
+                    unsafe whisper_full_with_state(
+                        state.model.context, state.pointer, parameters, $0.baseAddress, Int32($0.count))
+                }
+            }
+        }
+        // On this one failure the state is freed already.
+        if code == -7 { unsafe state.pointer = nil }
+    }
+
+    private static func of(_ pointer: UnsafeMutableRawPointer?) -> Pass {
+        unsafe Unmanaged<Pass>.fromOpaque(pointer.unsafelyUnwrapped).takeUnretainedValue()
+    }
+
+    /// Where whisper.cpp would begin its next window. It tells only the percentage, but there are two places it chooses:
+    /// where the last text ended, or the end of the window when nothing more was in it. Else (text that it dropped as
+    /// silence) the earliest place with that percentage is taken.
+    func consumed(lastText: Int?) -> Int {
+        let hop = Int(WHISPER_HOP_LENGTH)
+        let length = max(1, 1 + (samples.count - Int(WHISPER_N_FFT) / 2) / hop)
+        let window = min(length, Int(WHISPER_CHUNK_SIZE) * 100)
+        let earliest = (progress * length + 99) / 100
+        let place = [lastText.map { $0 / hop } ?? 0, window].first { 100 * $0 / length == progress } ?? earliest
+        return place > 0 && place < length ? min(place * hop, samples.count) : samples.count
+    }
+}
+
+/// Runs `body` on a new thread.
+private func startThread(_ body: @escaping @Sendable () -> Void) throws(StenoError) {
+    final class Box: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+    var thread = pthread_t()
+    var attributes = pthread_attr_t()
+    unsafe pthread_attr_init(&attributes)
+    defer { unsafe _ = pthread_attr_destroy(&attributes) }
+    unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    let box = unsafe Unmanaged.passRetained(Box(body))
+    let code = unsafe pthread_create(
+        &thread, &attributes,
+        { box in
+            unsafe box.map { unsafe Unmanaged<Box>.fromOpaque($0).takeRetainedValue().body() }
+            return nil
+        }, box.toOpaque())
+    guard code == 0 else {
+        unsafe box.release()
+        throw StenoError(.insufficientResources, "No thread can be started to decode on.", nativeCode: Int(code))
+    }
+}
