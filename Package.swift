@@ -31,6 +31,7 @@ let modules = [
     Module(name: "StenoALSA", dependencies: ["StenoAudio", "CALSA"]),
     Module(name: "StenoPulseAudio", dependencies: ["StenoAudio", "CPulse"]),
     Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
+    Module(name: "StenoVosk", dependencies: ["StenoAnalysis", "StenoAudio"]),
     // The whole way put together.
     Module(
         name: "Steno",
@@ -47,6 +48,7 @@ let package = Package(
     name: "steno",
     products: modules.map { .library(name: $0.name, targets: [$0.name]) } + [
         .executable(name: "transcribe", targets: ["transcribe"]),
+        .executable(name: "convert", targets: ["convert"]),
         .executable(name: "list-devices", targets: ["list-devices"]),
         .executable(name: "steno-bench", targets: ["steno-bench"]),
     ],
@@ -65,13 +67,18 @@ let package = Package(
             path: "Examples/transcribe",
             swiftSettings: settings),
         .executableTarget(
+            name: "convert",
+            dependencies: ["Steno"],
+            path: "Examples/convert",
+            swiftSettings: settings),
+        .executableTarget(
             name: "list-devices",
             dependencies: ["StenoALSA", "StenoPulseAudio", "StenoAudio"],
             path: "Examples/list-devices",
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "CConversionReference"],
+            dependencies: ["Steno", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses"],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(
@@ -80,6 +87,7 @@ let package = Package(
             path: "Benchmarks/CConversionReference"),
 
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        .target(name: "ChildProcesses", path: "Tests/ChildProcesses", swiftSettings: settings),
         test("StenoAudioTests", ["StenoAudio"]),
         test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
         .target(name: "PulseTestServer", path: "Tests/PulseTestServer", swiftSettings: settings),
@@ -88,11 +96,13 @@ let package = Package(
         test("StenoPulseAudioTests", ["StenoPulseAudio", "StenoAudio", "PulseTestServer"]),
         test("StenoConversionTests", ["StenoConversion", "StenoSoxr", "StenoSampleRate", "CAllocationCounter"]),
         test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
+        test("StenoTestingTests", ["StenoAnalysis"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
+        test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoWhisper"]),
-        test("TranscribeTests", ["Steno"]),
+        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
     ],
     swiftLanguageModes: [.v6]
 )
