@@ -11,8 +11,8 @@ public import StenoAudio
 /// replaced by another: when it goes, the stream ends with `capture.deviceLost`.
 @safe public final class PulseAudioCaptureStream: CaptureStream {
     public let format: AudioFormat
-    /// True for a monitor, whose output may play nothing, and while the server has suspended the source.
-    public var isSilenceExpected: Bool { isSuspended || device.isMonitor }
+    /// A monitor's output may play nothing, and the server may have suspended the source.
+    public var silence: CaptureSilence { isSuspended ? .suspended : device.isMonitor ? .idle : .fault }
 
     private let connection: PulseConnection
     private let stream: OpaquePointer

@@ -148,7 +148,7 @@ import Testing
         let quiet = [ScriptedCaptureDevice.Step](repeating: .pass(.milliseconds(100)), count: 40)
         let device = ScriptedCaptureDevice(
             format: mono16, pace: .manual(clock, framesPerSecond: 48_000),
-            [.expectSilence(true)] + quiet + [.frames(48_000)] + quiet + [.frames(48_000)])
+            [.silence(.idle)] + quiet + [.frames(48_000)] + quiet + [.frames(48_000)])
         let source = CaptureSource(configuration: simulated(clock), open: device.open)
         _ = try await source.start()
         let captured = await capture(source, counting: false)
@@ -159,12 +159,40 @@ import Testing
         #expect(source.timing?.drift == .zero)
     }
 
+    /// A suspended device delivers nothing, however short the time is.
+    @Test func suspendedTimeIsMissing() async throws {
+        let clock = ManualClock()
+        let device = ScriptedCaptureDevice(
+            format: mono16, pace: .manual(clock, framesPerSecond: 48_000),
+            [.frames(48_000), .silence(.suspended), .pass(.milliseconds(300)), .silence(.idle), .frames(48_000)])
+        let source = CaptureSource(configuration: simulated(clock), open: device.open)
+        _ = try await source.start()
+        let captured = await capture(source, counting: false)
+        #expect(captured.gapFrames(.idle) == 14_400)
+    }
+
+    /// A server that gets no time to work delivers late: what was taken for missing then is not missing a second time.
+    @Test func lateAudioIsTakenOffTheNextGap() async throws {
+        let clock = ManualClock()
+        let device = ScriptedCaptureDevice(
+            format: mono16, pace: .manual(clock, framesPerSecond: 48_000),
+            [.silence(.idle), .frames(48_000), .pass(.seconds(3)), .late(3 * 48_000), .frames(48_000)]
+                + [.pass(.seconds(4)), .frames(48_000)])
+        let source = CaptureSource(configuration: simulated(clock), open: device.open)
+        _ = try await source.start()
+        let captured = await capture(source, counting: false)
+        #expect(captured.misplaced == [])
+        // 10 s by the clock, 6 s of frames: only 4 s are missing. The first of the late reads told the first gap's end.
+        #expect(captured.gapFrames(.idle) == 4 * 48_000)
+        #expect(captured.end == MediaTime(value: 10, timescale: 1))
+    }
+
     /// A pause of a tenth of a second is no idle time: the device has it in its buffer.
     @Test func shortQuietIsNotIdle() async throws {
         let clock = ManualClock()
         let device = ScriptedCaptureDevice(
             format: mono16, pace: .manual(clock, framesPerSecond: 48_000),
-            [.expectSilence(true), .frames(4800), .pass(.milliseconds(100)), .frames(4800)])
+            [.silence(.idle), .frames(4800), .pass(.milliseconds(100)), .frames(4800)])
         let (captured, _) = try await run(device, simulated(clock))
         #expect(captured.gaps.isEmpty)
     }
