@@ -23,11 +23,12 @@ struct ArrivalClock {
         return max(0, frames(until: now, sampleRate: sampleRate) - Int64(frameCount) - reported)
     }
 
-    /// Missing frames to report while nothing comes. Stays half a second behind, because the frames that end the
-    /// silence were captured before they arrive.
+    /// Missing frames to report while nothing comes, in portions of a quarter of a second. Stays half a second behind,
+    /// because the frames that end the silence were captured before they arrive.
     mutating func missing(at now: Int64, sampleRate: Int) -> Int64 {
         guard cause != nil else { return 0 }
-        let count = max(0, frames(until: now - 500_000_000, sampleRate: sampleRate) - reported)
+        let count = frames(until: now - 500_000_000, sampleRate: sampleRate) - reported
+        guard count >= sampleRate / 4 else { return 0 }
         reported += count
         return count
     }

@@ -36,9 +36,9 @@ final class CaptureCore: Sendable {
     let gauges = CaptureGauges()
     let meter = LevelMeter()
 
-    private let control = Mutex(Control())
-    private let consumer = Mutex(CaptureConsumer())
-    private let signals = Mutex<(supervisor: WakeSignal, reader: WakeSignal)?>(nil)
+    private let control = Guarded(Control())
+    private let consumer = Guarded(CaptureConsumer())
+    private let signals = Guarded<(supervisor: WakeSignal, reader: WakeSignal)?>(nil)
     private let stopping = Atomic<Bool>(false)
     private let ended = Atomic<Bool>(false)
     /// The device is closed, or was left behind.

@@ -26,6 +26,23 @@ public struct CaptureDevice: Sendable, Hashable {
     }
 }
 
+/// A change in the list of devices.
+public enum CaptureDeviceEvent: Sendable, Hashable {
+    case added(CaptureDevice)
+    case removed(CaptureDevice)
+    /// Another device is the default now; nil when there is none.
+    case defaultChanged(CaptureDevice?)
+
+    /// What turns one list into the other; what is gone comes first.
+    package static func changes(from old: [CaptureDevice], to new: [CaptureDevice]) -> [CaptureDeviceEvent] {
+        let removed = old.filter { device in !new.contains { $0.name == device.name } }
+        let added = new.filter { device in !old.contains { $0.name == device.name } }
+        let (before, after) = (old.first(where: \.isDefault), new.first(where: \.isDefault))
+        return removed.map { .removed($0) } + added.map { .added($0) }
+            + (before?.name == after?.name ? [] : [.defaultChanged(after)])
+    }
+}
+
 /// What is asked of a device; nil leaves the choice to the device. What is granted is the stream's
 /// ``CaptureStream/format``.
 public struct CaptureFormatRequest: Sendable, Hashable {
