@@ -91,7 +91,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "CConversionReference"],
+            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "StenoTesting", "CConversionReference"],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(
@@ -107,6 +107,7 @@ let package = Package(
         test("StenoPulseAudioTests", ["StenoPulseAudio", "StenoAudio", "PulseTestServer"]),
         test("StenoConversionTests", ["StenoConversion", "StenoSoxr", "StenoSampleRate", "CAllocationCounter"]),
         test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
+        test("StenoTestingTests", ["StenoAnalysis"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),

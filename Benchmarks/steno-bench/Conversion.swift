@@ -4,6 +4,7 @@ import StenoAudio
 import StenoConversion
 import StenoSampleRate
 import StenoSoxr
+import StenoTesting
 
 /// One line of the benchmark: how long our way takes for a unit of work, and the reference's in the same run.
 struct BenchmarkRow {
@@ -107,20 +108,89 @@ func timeReference(_ input: ConversionInput, seconds: Int, recipe: UInt) -> Doub
 
 /// `steno-bench conversion`: speed against C, over resamplers, channels and rates.
 func benchmarkConversion(rounds: Int = 21, seconds: Int = 20) throws -> [BenchmarkRow] {
-    func row(_ name: String, _ rate: Int, _ channels: Int, policy: ChannelPolicy = .automatic) throws -> BenchmarkRow {
+    func row(
+        _ name: String, _ rate: Int, _ channels: Int, policy: ChannelPolicy = .automatic,
+        factory: any ResamplerFactory = SoxrResamplerFactory(), recipe: UInt = 4
+    ) throws -> BenchmarkRow {
         let input = ConversionInput(sampleRate: rate, channelCount: channels)
         let result = try compare(rounds: rounds) {
-            try timeConverter(input, seconds: seconds, policy: policy, factory: SoxrResamplerFactory())
+            try timeConverter(input, seconds: seconds, policy: policy, factory: factory)
         } _: {
-            timeReference(input, seconds: seconds, recipe: 4)
+            timeReference(input, seconds: seconds, recipe: recipe)
         }
         return BenchmarkRow(
-            name: name, method: "soxr HQ, C with the same quality", seconds: result.seconds,
+            name: name, method: "10 ms buffers; reference: C on libsoxr, recipe \(recipe)", seconds: result.seconds,
             referenceSeconds: result.referenceSeconds, ratio: result.ratio)
     }
     var rows = [try row("48 kHz stereo Float32 to 16 kHz mono Int16", 48000, 2)]
-    rows.append(try row("the same with the plain mean", 48000, 2, policy: .mean))
+    rows.append(try row("the same, mean of all channels", 48000, 2, policy: .mean))
+    rows.append(
+        try row("the same, libsoxr VHQ", 48000, 2, factory: SoxrResamplerFactory(quality: .veryHigh), recipe: 6))
+    for quality in SampleRateResamplerFactory.Quality.allCases {
+        let factory = SampleRateResamplerFactory(quality: quality)
+        rows.append(try row("the same, libsamplerate \(quality)", 48000, 2, factory: factory))
+    }
     for channels in [1, 6, 8] { rows.append(try row("48 kHz, \(channels) channels", 48000, channels)) }
     for rate in [8000, 16000, 22050, 44100, 96000, 192_000] { rows.append(try row("\(rate) Hz stereo", rate, 2)) }
+    return rows
+}
+
+/// What a path does to sines, in dB.
+struct QualityRow {
+    let name: String
+    /// The largest deviation of the level up to 7.2 kHz (3.6 kHz from 8 kHz).
+    let ripple: Double
+    /// The loudest alias or image, below the sine that it comes from.
+    let rejection: Double
+    /// Signal to noise, the worst of some frequencies.
+    let float32: Double
+    let int16: Double
+}
+
+/// The quality of the default path to 16 kHz mono, beside other resamplers.
+func measureConversionQuality() throws -> [QualityRow] {
+    let factories: [(String, any ResamplerFactory)] =
+        [
+            ("libsoxr HQ", SoxrResamplerFactory()),
+            ("libsoxr VHQ", SoxrResamplerFactory(quality: .veryHigh)),
+        ]
+        + SampleRateResamplerFactory.Quality.allCases.map {
+            ("libsamplerate \($0)", SampleRateResamplerFactory(quality: $0))
+        }
+    var rows: [QualityRow] = []
+    for (name, factory) in factories {
+        for rate in [48000, 44100, 8000] {
+            func convert<S: AudioSample>(_ frequency: Double, _ amplitude: Double, _ type: S.Type) throws -> [S] {
+                let target = AudioFormat(sampleRate: 16000, channelCount: 1, sampleFormat: S.sampleFormat)
+                let converter = AudioConverter(to: target, resampler: factory)
+                let sine = TestSignals.sine(
+                    frequency: frequency, amplitude: amplitude, sampleRate: rate, frameCount: rate)
+                var output = AudioBuffer(format: target, frameCapacity: 0)
+                try converter.convert(AudioBuffer(interleaved: sine, sampleRate: rate), into: &output)
+                return Array(output.samples(of: S.self)[4000..<12000])
+            }
+            let limit = rate == 8000 ? 3600.0 : 7200
+            var (ripple, rejection, float32, int16) = (0.0, Double.infinity, Double.infinity, Double.infinity)
+            for part in [0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1] {
+                let frequency = (part * limit).rounded(.down) + 0.5
+                let fit = SineFit(try convert(frequency, 0.98, Float.self), frequency: frequency / 16000)
+                ripple = max(ripple, abs(20 * log10(fit.amplitude / 0.98)))
+                rejection = min(rejection, fit.signalToNoise)
+                float32 = min(float32, fit.signalToNoise)
+                let coarse = try convert(frequency, 0.98, Int16.self).map { Float($0) * 0x1p-15 }
+                int16 = min(int16, SineFit(coarse, frequency: frequency / 16000).signalToNoise)
+            }
+            if rate > 16000 {
+                for frequency in stride(from: 8400.0, to: Double(rate) / 2 - 500, by: 700) {
+                    let output = try convert(frequency, 0.98, Float.self)
+                    let power = output.reduce(0) { $0 + Double($1) * Double($1) } / Double(output.count)
+                    rejection = min(rejection, 10 * log10(0.98 * 0.98 / 2 / max(power, 1e-30)))
+                }
+            }
+            rows.append(
+                QualityRow(
+                    name: "\(name), \(rate) Hz", ripple: ripple, rejection: rejection, float32: float32, int16: int16))
+        }
+    }
     return rows
 }

@@ -43,7 +43,7 @@ public final class AudioConverter {
         try begin(&output)
         if input.frameCount == 0 { return }
         let stretch = try stretch(for: input.format, &output)
-        output.reserveCapacity(output.frameCount + Int(stretch.length(adding: input.frameCount) - stretch.produced))
+        reserve(stretch.length(adding: input.frameCount) - stretch.produced, in: &output)
         try write(stretch, into: &output) { (bytes, count) throws(StenoError) in
             try unsafe input.withUnsafeBytes { (source) throws(StenoError) in
                 try stretch.convert(
@@ -102,11 +102,17 @@ public final class AudioConverter {
     }
 
     private func finish(_ stretch: Stretch, into output: inout AudioBuffer) throws(StenoError) {
-        output.reserveCapacity(output.frameCount + Int(stretch.length(adding: 0) - stretch.produced))
+        reserve(stretch.length(adding: 0) - stretch.produced, in: &output)
         try write(stretch, into: &output) { (bytes, count) throws(StenoError) in
             try stretch.finish(into: &bytes, &count)
         }
-        changes += stretch.takeChanges()
+        changes = Array((changes + stretch.takeChanges()).suffix(Stretch.keptChanges))
+    }
+
+    /// Makes room for the most that can come; in steps, so that a yield that wanders does not grow it again and again.
+    private func reserve(_ frames: Int64, in output: inout AudioBuffer) {
+        let needed = output.frameCount + Int(frames)
+        if needed > output.frameCapacity { output.reserveCapacity((needed | 1023) + 1) }
     }
 
     /// Lends the storage of `output` for frames behind those that it holds.

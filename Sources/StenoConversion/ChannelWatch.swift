@@ -66,24 +66,26 @@ struct ChannelWatch {
             measure(block, frameCount: frameCount)
         }
         var (loudest, loudestUsed): (Float, Float) = (0, 0)
-        for channel in channels {
-            guard channel.energy.isFinite else { return nil }
-            loudest = max(loudest, channel.energy)
-            if channel.isUsed { loudestUsed = max(loudestUsed, channel.energy) }
+        for index in channels.indices {
+            let energy = channels[index].energy
+            guard energy.isFinite else { return nil }
+            loudest = max(loudest, energy)
+            if channels[index].isUsed { loudestUsed = max(loudestUsed, energy) }
         }
         if loudest < Limit.silence {
             wasSilent = true
             return false
         }
-        followLevels(loudestUsed: loudestUsed)
+        // A level that has just begun to rise may be silent yet.
+        guard followLevels(loudestUsed: loudestUsed) else { return false }
         correlate(block, frameCount: frameCount)
         let changed = decide()
         wasSilent = false
         return changed
     }
 
-    /// Decides which channels carry a signal.
-    private mutating func followLevels(loudestUsed: Float) {
+    /// Decides which channels carry a signal; false when none does.
+    private mutating func followLevels(loudestUsed: Float) -> Bool {
         var channels = channels.mutableSpan
         var (top, topOfAll): (Float, Float) = (0, 0)
         for index in channels.indices {
@@ -96,6 +98,7 @@ struct ChannelWatch {
         // Where no channel with a weight carries anything, those without one (low frequency) count too.
         let needsAll = top < Limit.silence
         if needsAll { top = topOfAll }
+        if top <= Limit.silence { return false }
         for index in channels.indices {
             let channel = channels[index]
             let isCandidate = channel.weight > 0 || needsAll
@@ -105,6 +108,7 @@ struct ChannelWatch {
             let limit = max(top * (channel.isLive ? Limit.leave : Limit.comeBack), Limit.silence)
             channels[index].isLive = isCandidate && channels[index].level > limit
         }
+        return true
     }
 
     /// Decides which channels are in opposite phase to the loudest.

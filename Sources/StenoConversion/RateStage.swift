@@ -64,6 +64,28 @@ final class RateStage {
         produced = position.produced
     }
 
+    /// Passes frames on as they are. Only where input and output have one format.
+    func copy(
+        _ source: RawSpan, frameCount: Int, capacity: Int, into bytes: inout MutableRawSpan, _ count: inout Int
+    ) {
+        let planes = writer.output.isInterleaved ? 1 : channelCount
+        let frameBytes = writer.output.bytesPerFrame / planes
+        let (outputCapacity, first) = (bytes.byteCount / writer.output.bytesPerFrame, count)
+        for plane in 0..<planes {
+            let from = plane * capacity * frameBytes
+            let part = source.extracting(from..<from + frameCount * frameBytes)
+            let start = (plane * outputCapacity + first) * frameBytes
+            unsafe part.withUnsafeBytes { part in
+                unsafe bytes.withUnsafeMutableBytes { bytes in
+                    unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[start...]).copyMemory(from: part)
+                }
+            }
+        }
+        consumed += Int64(frameCount)
+        produced += Int64(frameCount)
+        count += frameCount
+    }
+
     func accept(
         _ frames: Span<Float>, into bytes: inout MutableRawSpan, _ count: inout Int
     ) throws(StenoError) {

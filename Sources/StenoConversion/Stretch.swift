@@ -5,6 +5,8 @@ final class Stretch {
     let input: AudioFormat
     private let mixing: ChannelMix
     private var watch: ChannelWatch?
+    /// Whether the output is the input, bit for bit.
+    private let isCopy: Bool
     /// Frames of a block: 20 ms of the input. With a watch, blocks are counted from the start of the stretch, so that
     /// its decisions do not depend on how the stream is cut.
     private let blockFrames: Int
@@ -16,8 +18,9 @@ final class Stretch {
     /// One side of a stereo mix.
     private let side: Scratch
     private let rate: RateStage
-    /// Not yet taken by the user; only the latest are kept.
-    private(set) var changes: [ChannelChange] = []
+    /// Changes in the use of channels that are kept while nobody takes them.
+    static let keptChanges = 256
+    private var changes: [ChannelChange] = []
 
     init(
         from input: AudioFormat, to output: AudioFormat, policy: ChannelPolicy, factory: any ResamplerFactory
@@ -29,6 +32,11 @@ final class Stretch {
             from: input, to: output, channelCount: channels, blockFrames: blockFrames, factory: factory)
         self.input = input
         self.mixing = mixing
+        // The layouts may differ where the counts agree.
+        isCopy =
+            input.channelCount == channels && channels == output.channelCount
+            && input.sampleRate == output.sampleRate && input.sampleFormat == output.sampleFormat
+            && input.isInterleaved == output.isInterleaved
         self.blockFrames = blockFrames
         self.rate = rate
         if case .automatic(let weights) = mixing { watch = ChannelWatch(weights: weights) }
@@ -53,6 +61,10 @@ final class Stretch {
     func convert(
         _ source: RawSpan, frameCount: Int, capacity: Int, into bytes: inout MutableRawSpan, _ count: inout Int
     ) throws(StenoError) {
+        if isCopy {
+            rate.copy(source, frameCount: frameCount, capacity: capacity, into: &bytes, &count)
+            return
+        }
         var next = 0
         while next < frameCount {
             let frames = min(blockFrames - pending, frameCount - next)
@@ -154,7 +166,7 @@ final class Stretch {
             change = watch?.observe(unsafe samples.span, frameCount: frames)
         }
         guard change == true else { return }
-        if changes.count == 256 { changes.removeFirst() }
+        if changes.count == Self.keptChanges { changes.removeFirst() }
         changes.append(ChannelChange(frame: rate.length(adding: 0), report: report))
     }
 

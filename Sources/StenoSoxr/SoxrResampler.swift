@@ -27,6 +27,7 @@ public struct SoxrResamplerFactory: ResamplerFactory {
     }
 }
 
+/// Safe: the handle is private, made in `init`, and freed once in `deinit`.
 @safe private final class SoxrResampler: Resampler {
     private let handle: soxr_t
     private let channelCount: Int

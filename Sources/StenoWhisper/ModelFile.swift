@@ -108,14 +108,17 @@ struct ModelFile: ~Copyable {
         while offset < size {
             let head = try integers(3)
             guard (0...4).contains(head[0]), (1...128).contains(head[1]) else {
-                throw invalid("is damaged at byte \(offset): no tensor has \(head[0]) dimensions and a name of \(head[1])")
+                throw invalid("is damaged before byte \(offset): \(head[0]) dimensions, a name of \(head[1]) bytes")
             }
             let dimensions = try integers(Int(head[0])).map(Int.init)
             let name = try bytes(Int(head[1]))
             let spelled = String(decoding: name, as: UTF8.self)
-            guard (0..<Int32(GGML_TYPE_COUNT.rawValue)).contains(head[2]), case let type = ggml_type(UInt32(head[2])),
-                case let (block, bytes) = (Int(ggml_blck_size(type)), ggml_type_size(type)), block > 0, bytes > 0,
-                dimensions.allSatisfy({ (1...1 << 20).contains($0) }), case let row = dimensions.first ?? 1, row.isMultiple(of: block)
+            // Rows hold whole blocks of numbers, each in so many bytes. Types that ggml gave up have neither.
+            let isType = (0..<Int32(GGML_TYPE_COUNT.rawValue)).contains(head[2])
+            let type = ggml_type(isType ? UInt32(head[2]) : 0)
+            let (block, bytes) = isType ? (Int(ggml_blck_size(type)), ggml_type_size(type)) : (0, 0)
+            let row = dimensions.first ?? 1
+            guard block > 0, bytes > 0, row.isMultiple(of: block), dimensions.allSatisfy({ (1...1 << 20).contains($0) })
             else { throw invalid("is damaged: tensor \(spelled) has type \(head[2]) and dimensions \(dimensions)") }
             var length = row / block * bytes
             for dimension in dimensions.dropFirst() where length <= size { length *= dimension }

@@ -27,14 +27,14 @@ struct SpeechWindow {
     /// The frames of the session under a range of `samples` that is not empty. Over a hole, it includes the hole.
     func sessionFrames(_ range: Range<Int>) -> Range<Int64> {
         let (first, last) = (piece(at: range.lowerBound), piece(at: range.upperBound - 1))
-        return pieces[first].frame + Int64(range.lowerBound - pieces[first].index)
-            ..< pieces[last].frame + Int64(range.upperBound - pieces[last].index)
+        let start = pieces[first].frame + Int64(range.lowerBound - pieces[first].index)
+        return start..<pieces[last].frame + Int64(range.upperBound - pieces[last].index)
     }
 
     /// The stretch without a hole in which most of `range` lies.
     func mainPiece(of range: Range<Int>) -> Range<Int> {
         let stretches = (piece(at: range.lowerBound)...piece(at: max(range.lowerBound, range.upperBound - 1))).map {
-            pieces[$0].index ..< ($0 + 1 < pieces.count ? pieces[$0 + 1].index : samples.count)
+            pieces[$0].index..<($0 + 1 < pieces.count ? pieces[$0 + 1].index : samples.count)
         }
         return stretches.max { $0.clamped(to: range).count < $1.clamped(to: range).count } ?? range
     }

@@ -23,7 +23,7 @@ enum SpokenLanguage {
         guard model.languages.contains(name == "jw" ? "jv" : name) else {
             let known = model.languages.joined(separator: ", ")
             throw StenoError(
-                .unsupportedLanguage, "The model \(model.path) does not know the language \"\(tag)\"; it knows: \(known).")
+                .unsupportedLanguage, "The model \(model.path) does not know the language \"\(tag)\", but: \(known).")
         }
         return name
     }

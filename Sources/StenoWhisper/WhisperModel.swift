@@ -32,11 +32,11 @@ public final class WhisperModel: @unchecked Sendable {
         // A library that comes with its back ends as plug-ins has none until they are loaded.
         if ggml_backend_dev_count() == 0 { ggml_backend_load_all() }
         guard ggml_backend_dev_count() > 0 else {
-            throw StenoError(.engineNotFound, "whisper.cpp found no back end to compute with, not even for the processor.")
+            throw StenoError(.engineNotFound, "whisper.cpp has no back end to compute with, not even a processor.")
         }
         let parameters = unsafe whisper_context_default_params()
         guard let context = unsafe whisper_init_from_file_with_params_no_state(path, parameters) else {
-            throw StenoError(.modelInvalid, "whisper.cpp cannot load the model \(path): its tensors do not fit its header.")
+            throw StenoError(.modelInvalid, "The model \(path) has tensors that do not fit its header.")
         }
         self.path = path
         unsafe self.context = context

@@ -8,8 +8,12 @@ final class WhisperRecognizer: SpeechRecognizer {
     private static let passLength = 30 * sampleRate
     /// Audio behind the pass, so that whisper.cpp does not take the end of the pass for the end of the audio.
     private static let lookahead = sampleRate / 2
-    /// The engine is given no less than this; the rest is zeros and does not count in times.
-    private static let minimumLength = sampleRate
+    /// Less audio than this is given to the engine between silence, which does not count in times: whisper.cpp reads
+    /// beyond audio that is very short, and Whisper is deaf to a word right at the start.
+    private static let shortLength = sampleRate
+    private static let silence = [Float](repeating: 0, count: sampleRate / 2)
+    /// No text is spoken in less.
+    private static let shortestText = sampleRate / 10
     /// An end no longer than this is not worth a pass when text came before; whisper.cpp leaves it out.
     private static let negligibleLength = sampleRate / 10
     /// Before an end shorter than this whisper.cpp drops the context, which leads it to repeat itself.
@@ -20,7 +24,7 @@ final class WhisperRecognizer: SpeechRecognizer {
     private let session: RecognizerSession<TranscriptionResult>
     private let decoder: WindowDecoder
     private let filter: SpeechFilter?
-    private let wordTimes: Bool
+    private let options: WhisperTranscriber.Options
     private var window = SpeechWindow()
     /// The frame after the last one accepted.
     private var nextFrame: Int64?
@@ -33,7 +37,7 @@ final class WhisperRecognizer: SpeechRecognizer {
         self.session = session
         decoder = try WindowDecoder(transcriber) { session.isCancelled }
         filter = if let detector = transcriber.detector { try SpeechFilter(detector) } else { nil }
-        wordTimes = transcriber.options.wordTimes
+        options = transcriber.options
     }
 
     func accept(_ input: AnalyzerInput) throws {
@@ -95,21 +99,25 @@ final class WhisperRecognizer: SpeechRecognizer {
     private func decodeWindow(isEnd: Bool) throws(StenoError) {
         let count = window.samples.count
         let usesContext = hasContext && !(isEnd && count <= Self.shortEnd)
-        let padding = [Float](repeating: 0, count: max(0, Self.minimumLength - count))
+        let silence = count < Self.shortLength ? Self.silence : []
         let decoded = try decoder.decode(
-            window.samples + padding, usesContext: usesContext, usesPrompt: usesPrompt)
+            silence + window.samples + silence, usesContext: usesContext, usesPrompt: usesPrompt)
         (hasContext, usesPrompt) = (true, false)
-        for segment in decoded.segments { send(segment, language: decoded.language) }
-        window.removeFirst(min(decoded.consumed, count))
+        for segment in decoded.segments {
+            send(segment.moved(by: -silence.count), language: decoded.language)
+        }
+        window.removeFirst(silence.isEmpty ? min(decoded.consumed, count) : count)
     }
 
     /// Sends a segment as one result, or as several where audio was left out within it.
     private func send(_ segment: DecodedWindow.Segment, language: String?) {
-        let bounds = segment.range.clamped(to: 0..<window.samples.count)
-        // What lies wholly behind the audio was heard in the padding.
-        if bounds.isEmpty { return }
-        let words = segment.words(within: bounds, language: language)
-        guard wordTimes else { return send(words, in: bounds, language: language) }
+        let count = window.samples.count
+        // What begins behind the audio was heard in the silence.
+        if segment.range.lowerBound >= count { return }
+        let start = max(0, segment.range.lowerBound)
+        let bounds = start..<min(max(segment.range.upperBound, start + Self.shortestText), count)
+        let words = segment.words(within: bounds, language: options.translate ? "en" : language)
+        guard options.wordTimes else { return send(words, in: bounds, language: language) }
         var rest = words[...]
         while let first = rest.first {
             let piece = window.mainPiece(of: first.range)
@@ -138,7 +146,7 @@ final class WhisperRecognizer: SpeechRecognizer {
         }
         session.send(
             TranscriptionResult(
-                range: bounds, text: text, words: wordTimes ? timed : [], language: language, isFinal: true))
+                range: bounds, text: text, words: options.wordTimes ? timed : [], language: language, isFinal: true))
     }
 
     private static func time(_ frames: Range<Int64>) -> MediaTimeRange {

@@ -63,15 +63,15 @@ public final class WhisperTranscriber: TranscriberModule {
         try check((1...8).contains(options.beamSize), "beamSize is from 1 to 8, not \(options.beamSize)")
         try check((1...8).contains(options.bestOf), "bestOf is from 1 to 8, not \(options.bestOf)")
         try check((0...1).contains(options.temperature), "temperature is from 0 to 1, not \(options.temperature)")
-        let increment = options.temperatureIncrement
-        try check(increment == 0 || (0.01...1).contains(increment), "temperatureIncrement is 0 or from 0.01 to 1, not \(increment)")
+        let step = options.temperatureIncrement
+        try check(step == 0 || (0.01...1).contains(step), "temperatureIncrement is 0 or from 0.01 to 1, not \(step)")
         // A machine may offer more processors than a decode has use for.
         let threads = options.threads ?? min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 64)
         try check((1...512).contains(threads), "threads is from 1 to 512, not \(threads)")
 
         if options.translate && !model.isMultilingual {
             throw StenoError(
-                .unsupportedOption, "The model \(model.path) is for English only and cannot translate; use a multilingual one.")
+                .unsupportedOption, "The model \(model.path) is for English only and cannot translate.")
         }
         if let tag = options.language {
             language = try SpokenLanguage.name(of: tag, in: model)
@@ -110,7 +110,7 @@ public final class WhisperTranscriber: TranscriberModule {
             var room = [Int32](repeating: 0, count: 256)
             let count = word.utf8.count < 256 ? unsafe whisper_tokenize(model.context, " \(word)", &room, 256) : -1
             guard count >= 0, tokens.count + Int(count) <= limit else {
-                throw StenoError(.unsupportedOption, "The initial prompt is too long: it may have \(limit) tokens at most.")
+                throw StenoError(.unsupportedOption, "The initial prompt has more than \(limit) tokens.")
             }
             tokens += room.prefix(Int(count))
         }

@@ -10,6 +10,17 @@ struct DecodedWindow {
         /// Frames of the window. May reach beyond what was given.
         var range: Range<Int>
         var tokens: [Token]
+
+        /// The same with all times later by so many frames.
+        func moved(by frames: Int) -> Segment {
+            var moved = self
+            moved.range = range.lowerBound + frames..<range.upperBound + frames
+            for index in tokens.indices {
+                moved.tokens[index].start += frames
+                moved.tokens[index].end += frames
+            }
+            return moved
+        }
     }
 
     /// A token of the text; marks such as timestamps are left out.
@@ -24,7 +35,7 @@ struct DecodedWindow {
     var segments: [Segment]
     /// Where whisper.cpp would go on, in frames of the window; above zero.
     var consumed: Int
-    /// A BCP 47 code.
+    /// What is spoken, as a BCP 47 code.
     var language: String?
 }
 
@@ -71,9 +82,7 @@ final class WindowDecoder {
         if language == nil { language = unsafe whisper_lang_str(spoken).map { unsafe String(cString: $0) } }
         let segments = self.segments()
         let consumed = pass.consumed(lastText: segments.last?.range.upperBound)
-        return DecodedWindow(
-            segments: segments, consumed: consumed,
-            language: transcriber.options.translate ? "en" : SpokenLanguage.code(of: spoken))
+        return DecodedWindow(segments: segments, consumed: consumed, language: SpokenLanguage.code(of: spoken))
     }
 
     static let cancelled = StenoError(.cancelled, "The transcription was cancelled.")

@@ -1,19 +1,11 @@
+import CAllocationCounter
 import StenoAudio
 import StenoConversion
+import StenoTesting
 
-/// A small seeded generator (SplitMix64), so that a failing case can be run again.
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
+/// Counts the allocations of this thread so far; nil where a sanitizer does not let us.
+var allocationCounter: (() -> Int)? {
+    allocation_count_supported() ? { Int(allocation_count_thread()) } : nil
 }
 
 extension AudioConverter {
@@ -44,7 +36,15 @@ extension AudioBuffer {
         return pieces
     }
 
-    /// Random bytes, which are random samples of any format; floats among them may be anything.
+    /// One interleaved buffer of channels of the same length.
+    init(channels: [[Float]], sampleRate: Int, layout: ChannelLayout? = nil) {
+        let samples = channels[0].indices.flatMap { frame in channels.map { $0[frame] } }
+        self.init(
+            interleaved: samples, sampleRate: sampleRate,
+            channelLayout: layout ?? ChannelLayout(channelCount: channels.count))
+    }
+
+    /// Random samples of any format: random bytes, but floats within full scale.
     static func noise<G: RandomNumberGenerator>(_ format: AudioFormat, frames: Int, using random: inout G)
         -> AudioBuffer
     {
@@ -52,17 +52,17 @@ extension AudioBuffer {
         unsafe buffer.withUnsafeMutableBytes { bytes in
             switch format.sampleFormat {
             case .float32:
-                for i in 0..<bytes.count / 4 {
-                    unsafe bytes.storeBytes(
-                        of: Float.random(in: -1...1, using: &random), toByteOffset: i * 4, as: Float.self)
+                for offset in stride(from: 0, to: bytes.count, by: 4) {
+                    let sample = Float.random(in: -1...1, using: &random)
+                    unsafe bytes.storeBytes(of: sample, toByteOffset: offset, as: Float.self)
                 }
             case .float64:
-                for i in 0..<bytes.count / 8 {
-                    unsafe bytes.storeBytes(
-                        of: Double.random(in: -1...1, using: &random), toByteOffset: i * 8, as: Double.self)
+                for offset in stride(from: 0, to: bytes.count, by: 8) {
+                    let sample = Double.random(in: -1...1, using: &random)
+                    unsafe bytes.storeBytes(of: sample, toByteOffset: offset, as: Double.self)
                 }
             default:
-                for i in 0..<bytes.count { unsafe bytes[i] = UInt8.random(in: 0...255, using: &random) }
+                for i in 0..<bytes.count { unsafe bytes[i] = UInt8(truncatingIfNeeded: random.next()) }
             }
             return frames
         }
@@ -75,7 +75,70 @@ extension AudioBuffer {
         let length = frameCount * format.bytesPerFrame / planes
         let stride = frameCapacity * format.bytesPerFrame / planes
         return unsafe withUnsafeBytes { bytes in
-            unsafe (0..<planes).flatMap { unsafe Array(bytes[$0 * stride..<$0 * stride + length]) }
+            (0..<planes).flatMap { unsafe Array(bytes[$0 * stride..<$0 * stride + length]) }
         }
+    }
+}
+
+/// A resampler without delay, cheap enough for thousands of cases: a straight line from frame to frame. It runs ahead
+/// of the exact length as far as it can.
+struct LinearFactory: ResamplerFactory {
+    final class Linear: Resampler {
+        private let (inputRate, outputRate, channels): (Int, Int, Int)
+        private var before: [Float]
+        /// Frames consumed and produced.
+        private var (consumed, produced) = (0, 0)
+
+        init(_ inputRate: Int, _ outputRate: Int, _ channels: Int) {
+            (self.inputRate, self.outputRate, self.channels) = (inputRate, outputRate, channels)
+            before = [Float](repeating: 0, count: channels)
+        }
+
+        func resample(
+            _ input: Span<Float>, into output: inout MutableSpan<Float>
+        ) throws(StenoError) -> (consumed: Int, produced: Int) {
+            var (used, made) = (0, 0)
+            while true {
+                // The next output frame lies in the step that ends with frame `consumed`, or behind it.
+                let position = produced * inputRate
+                if position <= (consumed - 1) * outputRate {
+                    if (made + 1) * channels > output.count { break }
+                    write(position, nil, at: made * channels, &output)
+                    made += 1
+                } else if (used + 1) * channels > input.count {
+                    break
+                } else if position < consumed * outputRate {
+                    if (made + 1) * channels > output.count { break }
+                    write(position, input.extracting(droppingFirst: used * channels), at: made * channels, &output)
+                    made += 1
+                } else {
+                    for channel in 0..<channels { before[channel] = input[used * channels + channel] }
+                    used += 1
+                    consumed += 1
+                }
+            }
+            return (used, made)
+        }
+
+        func drain(into output: inout MutableSpan<Float>) throws(StenoError) -> Int {
+            var made = 0
+            while produced * inputRate < consumed * outputRate && (made + 1) * channels <= output.count {
+                write(produced * inputRate, nil, at: made * channels, &output)
+                made += 1
+            }
+            return made
+        }
+
+        private func write(_ position: Int, _ next: Span<Float>?, at start: Int, _ output: inout MutableSpan<Float>) {
+            let part = next == nil ? 0 : Float(position - (consumed - 1) * outputRate) / Float(outputRate)
+            for channel in 0..<channels {
+                output[start + channel] = before[channel] + ((next?[channel] ?? 0) - before[channel]) * part
+            }
+            produced += 1
+        }
+    }
+
+    func makeResampler(from inputRate: Int, to outputRate: Int, channelCount: Int) throws(StenoError) -> any Resampler {
+        Linear(inputRate, outputRate, channelCount)
     }
 }

@@ -1,0 +1,60 @@
+import Testing
+
+@testable import StenoWhisper
+
+@Suite struct SpeechGateTests {
+    /// How much passes with each chunk.
+    func passes(_ probabilities: [Float]) -> [Int] {
+        var gate = SpeechGate()
+        return probabilities.map { gate.chunksToPass($0) }
+    }
+
+    @Test func aClickDoesNotOpenIt() {
+        #expect(passes([0.1, 0.9, 0.1, 0.9, 0.1]).allSatisfy { $0 == 0 })
+    }
+
+    @Test func speechBringsWhatCameBefore() {
+        #expect(passes([0, 0, 0.9, 0.9, 0.9]) == [0, 0, 0, 2 + SpeechGate.before, 1])
+    }
+
+    @Test func aShortPausePassesWholeAndALongOneDoesNot() {
+        for silence in [1, SpeechGate.after, SpeechGate.after + 5, SpeechGate.after + SpeechGate.longestPause + 1] {
+            let speech = [Float](repeating: 1, count: 20)
+            let all = passes(speech + [Float](repeating: 0, count: silence) + speech)
+            let passed = all.reduce(0, +) - SpeechGate.before
+            let kept = silence <= SpeechGate.after + 5 ? silence : SpeechGate.after + SpeechGate.before
+            #expect(passed == 40 + kept)
+        }
+    }
+}
+
+@Suite struct SpeechWindowTests {
+    /// Three stretches of 100 frames, from frames 1000, 2000 and 2100 of the session.
+    let window = {
+        var window = SpeechWindow()
+        for start in [1000, 2000, 2100] { window.append([Float](repeating: 0, count: 100)[...], at: Int64(start)) }
+        return window
+    }()
+
+    @Test func mapsSegmentsAndWordsAlike() {
+        #expect(window.sessionFrames(0..<100) == 1000..<1100)
+        #expect(window.sessionFrames(100..<101) == 2000..<2001)
+        #expect(window.sessionFrames(99..<101) == 1099..<2001)
+        #expect(window.sessionFrames(150..<250) == 2050..<2150)
+    }
+
+    @Test func placesAWordWhereMostOfItIs() {
+        #expect(window.mainPiece(of: 90..<105) == 0..<100)
+        #expect(window.mainPiece(of: 95..<110) == 100..<300)
+        #expect(window.mainPiece(of: 100..<100) == 100..<300)
+    }
+
+    @Test(arguments: [1, 99, 100, 101, 299])
+    func mapsTheSameAfterRemoving(count: Int) {
+        var shorter = window
+        shorter.removeFirst(count)
+        for index in count..<300 {
+            #expect(shorter.sessionFrames(index - count..<index - count + 1) == window.sessionFrames(index..<index + 1))
+        }
+    }
+}
