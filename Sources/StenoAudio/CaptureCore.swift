@@ -20,6 +20,17 @@ final class CaptureCore: Sendable {
         var content: Content
     }
 
+    /// One for each thread that waits.
+    struct Signals: Sendable {
+        let capture, supervisor, consumer: WakeSignal
+
+        init() throws(StenoError) {
+            capture = try WakeSignal()
+            supervisor = try WakeSignal()
+            consumer = try WakeSignal()
+        }
+    }
+
     @safe private struct Control {
         enum Phase { case idle, started, ended(StenoError?, leftOver: [Mark]) }
         var phase = Phase.idle
@@ -36,13 +47,16 @@ final class CaptureCore: Sendable {
     let gauges = CaptureGauges()
     let meter = LevelMeter()
 
-    private let control = Guarded(Control())
-    private let consumer = Guarded(CaptureConsumer())
-    private let signals = Guarded<(supervisor: WakeSignal, reader: WakeSignal)?>(nil)
+    private let control = Lock(Control())
+    private let consumer = Lock(CaptureConsumer())
+    /// Made with the source, thrown by its start.
+    private let signals: Result<Signals, StenoError>
     private let stopping = Atomic<Bool>(false)
     private let ended = Atomic<Bool>(false)
     /// The device is closed, or was left behind.
     private let closed = Atomic<Bool>(false)
+    /// Whether the consumer waits on a thread of its own, which the capture thread wakes itself.
+    private let consumerBlocks = Atomic<Bool>(false)
     /// Grows with everything that the consumer may want to see.
     private let published = Atomic<Int>(0)
     /// When the running call into the device is overdue, in nanoseconds on a clock that stands still while the machine
@@ -55,6 +69,7 @@ final class CaptureCore: Sendable {
     ) {
         self.configuration = configuration
         self.open = open
+        do throws(StenoError) { signals = .success(try Signals()) } catch { signals = .failure(error) }
         origin = configuration.now()
     }
 
@@ -95,13 +110,11 @@ final class CaptureCore: Sendable {
     }
 
     private func startThreads() throws(StenoError) {
-        let supervisorSignal = try WakeSignal()
-        let readerSignal = try WakeSignal()
-        signals.withLock { $0 = (supervisorSignal, readerSignal) }
+        let signals = try signals.get()
         arm(configuration.openTimeout)
-        try startThread { self.supervise(supervisorSignal) }
+        try startThread { self.supervise(signals.supervisor) }
         try startThread {
-            CaptureReader.run(self, wakeUp: readerSignal, supervisor: supervisorSignal)
+            CaptureReader.run(self, signals)
             self.closed.store(true, ordering: .releasing)
         }
     }
@@ -119,7 +132,7 @@ final class CaptureCore: Sendable {
 
     private func requestStop() {
         stopping.store(true, ordering: .releasing)
-        signals.withLock { $0 }?.reader.ring()
+        try? signals.get().capture.ring()
     }
 
     func stop() {
@@ -150,7 +163,9 @@ final class CaptureCore: Sendable {
         ended.store(true, ordering: .releasing)
         resumeStart(.failure(error ?? StenoError(.cancelled, "The capture was stopped before the device was open.")))
         resumeConsumer()
-        signals.withLock { $0 }?.supervisor.ring()
+        guard let signals = try? signals.get() else { return }
+        signals.supervisor.ring()
+        signals.consumer.ring()
     }
 
     // MARK: Supervisor
@@ -171,8 +186,9 @@ final class CaptureCore: Sendable {
     }
 
     /// Something new is there for the consumer.
-    func publish(_ signal: WakeSignal) {
+    func publish(_ signals: Signals) {
         published.add(1, ordering: .sequentiallyConsistent)
+        let signal = consumerBlocks.load(ordering: .sequentiallyConsistent) ? signals.consumer : signals.supervisor
         signal.ring()
     }
 
@@ -187,8 +203,9 @@ final class CaptureCore: Sendable {
     // MARK: Consumer
 
     func next(isolation: isolated (any Actor)?) async throws(StenoError) -> CaptureEvent? {
+        consumerBlocks.store(false, ordering: .sequentiallyConsistent)
         while true {
-            if Task.isCancelled { throw StenoError(.cancelled, "Reading the captured audio was cancelled.") }
+            try checkCancellation()
             let seen = published.load(ordering: .sequentiallyConsistent)
             switch try poll() {
             case .event(let event): return event
@@ -199,6 +216,24 @@ final class CaptureCore: Sendable {
                 }
             }
         }
+    }
+
+    func nextBlocking() throws(StenoError) -> CaptureEvent? {
+        let signal = try signals.get().consumer
+        consumerBlocks.store(true, ordering: .sequentiallyConsistent)
+        while true {
+            try checkCancellation()
+            switch try poll() {
+            case .event(let event): return event
+            case .end: return nil
+            // A ring between the look and the wait is kept by the signal.
+            case .nothing: _ = signal.wait(atMost: .milliseconds(100))
+            }
+        }
+    }
+
+    private func checkCancellation() throws(StenoError) {
+        if Task.isCancelled { throw StenoError(.cancelled, "Reading the captured audio was cancelled.") }
     }
 
     /// The next event if one is there. Neither waits nor, in the steady state, allocates.

@@ -4,8 +4,7 @@
 /// losing it and a change of format are no steady state.
 struct CaptureReader: ~Copyable {
     private let core: CaptureCore
-    private let wakeUp: WakeSignal
-    private let supervisor: WakeSignal
+    private let signals: CaptureCore.Signals
     private var stream: any CaptureStream
     private var scratch: AudioBuffer
     private var ring: AudioRing
@@ -24,11 +23,11 @@ struct CaptureReader: ~Copyable {
     private var reconnectionDelay: Duration
 
     /// The whole life of the capture thread.
-    static func run(_ core: CaptureCore, wakeUp: WakeSignal, supervisor: WakeSignal) {
+    static func run(_ core: CaptureCore, _ signals: CaptureCore.Signals) {
         do throws(StenoError) {
             let stream = try core.open()
             if core.isStopping { return core.conclude(nil) }
-            var reader = CaptureReader(core, stream: stream, wakeUp: wakeUp, supervisor: supervisor)
+            var reader = CaptureReader(core, stream: stream, signals)
             core.opened(stream.format)
             reader.run()
         } catch {
@@ -36,11 +35,10 @@ struct CaptureReader: ~Copyable {
         }
     }
 
-    private init(_ core: CaptureCore, stream: any CaptureStream, wakeUp: WakeSignal, supervisor: WakeSignal) {
+    private init(_ core: CaptureCore, stream: any CaptureStream, _ signals: CaptureCore.Signals) {
         self.core = core
         self.stream = stream
-        self.wakeUp = wakeUp
-        self.supervisor = supervisor
+        self.signals = signals
         scratch = Self.makeScratch(stream.format)
         ring = Self.makeRing(stream.format, core.configuration)
         pending.reserveCapacity(Self.pendingLimit)
@@ -121,13 +119,13 @@ struct CaptureReader: ~Copyable {
         quietSince = now
         if let policy = core.configuration.reconnection { reconnectionDelay = policy.firstDelay }
         noteSilence(levels.add(scratch, to: core.meter))
-        core.publish(supervisor)
+        core.publish(signals)
     }
 
     private mutating func waitForRoom() {
         while ring.room < scratch.frameCount || !flush() || !core.marks.hasRoom, !core.isStopping {
             core.arm(core.configuration.openTimeout)
-            _ = wakeUp.wait(atMost: .milliseconds(1))
+            _ = signals.capture.wait(atMost: .milliseconds(1))
         }
     }
 
@@ -136,7 +134,7 @@ struct CaptureReader: ~Copyable {
         let quiet = now - quietSince
         if clock.cause == nil, stream.isSilenceExpected, quiet > 500_000_000 { clock.interrupt(.idle) }
         reportMissing(at: now)
-        if !pending.isEmpty, flush() { core.publish(supervisor) }
+        if !pending.isEmpty, flush() { core.publish(signals) }
         if stream.isSilenceExpected {
             if clock.cause != nil { quietSince = now }
         } else if quiet > core.configuration.stallTimeout.nanoseconds {
@@ -190,24 +188,32 @@ struct CaptureReader: ~Copyable {
     private static let pendingLimit = 16
 
     private mutating func mark(_ content: CaptureCore.Mark.Content, waits: Bool = false) {
-        switch (pending.last, content) {
-        case (.gap(let kind, let count), .gap(let newKind, let more)) 
-        where kind == newKind || pending.count >= Self.pendingLimit:
-            pending[pending.count - 1] = .gap(kind, frameCount: count + more)
-        case (_, .notice) where pending.count >= Self.pendingLimit:
-            return
-        default:
+        if !merge(content) {
+            // Too many: what tells of missing audio stays, what only informs goes.
+            if case .notice = content, pending.count >= Self.pendingLimit { return }
             pending.append(content)
         }
-        if !waits, flush() { core.publish(supervisor) }
+        if !waits, flush() { core.publish(signals) }
+    }
+
+    /// Adds a gap to the one that waits last: always when they are of one kind, else only when too many wait.
+    private mutating func merge(_ content: CaptureCore.Mark.Content) -> Bool {
+        let last = pending.count - 1
+        guard last >= 0, case .gap(let newKind, let more) = content,
+            case .gap(let kind, let count) = pending[last], kind == newKind || pending.count >= Self.pendingLimit
+        else { return false }
+        pending[last] = .gap(kind, frameCount: count + more)
+        return true
     }
 
     /// Moves pending marks into the queue; false when some are left.
     @discardableResult
     private mutating func flush() -> Bool {
-        while let content = pending.first {
+        // By index: `first` and its like are generic, and allocate in a debug build.
+        while !pending.isEmpty {
+            let content = pending[0]
             guard core.marks.push(CaptureCore.Mark(position: ring.writtenCount, content: content)) else { return false }
-            pending.removeFirst()
+            pending.remove(at: 0)
         }
         return true
     }
@@ -233,7 +239,7 @@ struct CaptureReader: ~Copyable {
             reconnectionDelay = min(reconnectionDelay * 2, policy.longestDelay)
             while SuspendingClock.now < retry, !core.isStopping {
                 core.arm(core.configuration.openTimeout)
-                _ = wakeUp.wait(atMost: min(retry - SuspendingClock.now, .milliseconds(250)))
+                _ = signals.capture.wait(atMost: min(retry - SuspendingClock.now, .milliseconds(250)))
                 reportMissing(at: core.now)
                 core.gauges.publish(gauges)
             }

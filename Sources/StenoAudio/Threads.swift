@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 
 /// Starts a detached thread that runs `body`.
 ///
@@ -23,25 +22,6 @@ package func startThread(_ body: @escaping @Sendable () -> Void) throws(StenoErr
         throw StenoError(.insufficientResources, "The system gave no thread.", nativeCode: Int(status))
     }
     pthread_detach(thread)
-}
-
-/// A mutex whose order the thread sanitizer can see: it does not look into the library that `Mutex` lives in, and would
-/// report each value that a `Mutex` guards.
-package struct Guarded<Value: ~Copyable>: ~Copyable, Sendable {
-    private let mutex: Mutex<Value>
-    private let order = Atomic<Int>(0)
-
-    package init(_ value: consuming sending Value) { mutex = Mutex(value) }
-
-    package borrowing func withLock<R: ~Copyable, E: Error>(
-        _ body: (inout sending Value) throws(E) -> sending R
-    ) throws(E) -> sending R {
-        try mutex.withLock { (value) throws(E) in
-            _ = order.load(ordering: .acquiring)
-            defer { order.store(0, ordering: .releasing) }
-            return try body(&value)
-        }
-    }
 }
 
 extension Duration {
