@@ -212,11 +212,11 @@ public actor LiveSession {
                 let analyzerFormat = SpeechAnalyzer.bestAvailableAudioFormat(
                     compatibleWith: [transcriber], considering: format)
             else { throw StenoError(.incompatibleAudioFormats, "the transcriber takes no audio format at all") }
+            let analyzer = SpeechAnalyzer(modules: [transcriber], options: options.analyzer)
             let inputs = LiveInputs(
                 backlog: recorder.backlog, format: format,
                 frameCapacity: Int(options.memoryDuration * Double(format.sampleRate)),
-                analyzerFormat: analyzerFormat, options: options.conversion)
-            let analyzer = SpeechAnalyzer(modules: [transcriber], options: options.analyzer)
+                analyzerFormat: analyzerFormat, options: options.conversion, executor: analyzer.feederExecutor)
             self.inputs = inputs
             self.analyzer = analyzer
             let feeding = Task {
@@ -266,7 +266,8 @@ public actor LiveSession {
     /// Called again it waits for the same end. During ``start()`` it ends that.
     public func stop() async -> Draft {
         if phase == .ready { phase = .ended }
-        if let recorder { await recorder.stopSource() } else { source.stop() }
+        // What the source holds is still recorded. Closing a device may block.
+        await Task(executorPreference: BlockingExecutor(label: "steno.stop")) { [source] in source.stop() }.value
         _ = await starting?.value
         await work?.value
         output.finish(.finished)
