@@ -103,7 +103,8 @@ let package = Package(
         test("StenoAudioTests", ["StenoAudio"]),
         test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
         .target(name: "PulseTestServer", path: "Tests/PulseTestServer", swiftSettings: settings),
-        test("StenoALSATests", ["StenoALSA", "StenoAudio", "PulseTestServer"]),
+        .target(name: "CALSAFaults", path: "Tests/CALSAFaults"),
+        test("StenoALSATests", ["StenoALSA", "StenoAudio", "PulseTestServer", "CALSAFaults"]),
         test("StenoPulseAudioTests", ["StenoPulseAudio", "StenoAudio", "PulseTestServer"]),
         test("StenoConversionTests", ["StenoConversion", "StenoSoxr", "StenoSampleRate", "CAllocationCounter"]),
         test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
@@ -111,8 +112,9 @@ let package = Package(
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
-        test("StenoTests", ["Steno", "StenoWhisper"]),
+        test("StenoTests", ["Steno", "StenoWhisper", "CAllocationCounter"]),
         test("TranscribeTests", ["Steno"]),
+        test("ProgramTests", ["record", "live-captions", "Steno", "PulseTestServer"]),
     ],
     swiftLanguageModes: [.v6]
 )

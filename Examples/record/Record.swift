@@ -50,7 +50,7 @@ struct Record {
         for error in [status.captureError, status.recordingError].compactMap({ $0 }) where error.code != .cancelled {
             Terminal.say("record: \(error.message)\n")
         }
-        if status.format != nil { Terminal.say(String(format: "%.3f s recorded\n", draft.duration.seconds)) }
+        if draft.duration > .zero { Terminal.say(String(format: "%.3f s recorded\n", draft.duration.seconds)) }
         if let error = status.recordingError { return ExitCode(ofRecording: error) }
         return status.captureError.map { ExitCode($0) } ?? .done
     }
