@@ -50,6 +50,8 @@ let package = Package(
         .executable(name: "transcribe", targets: ["transcribe"]),
         .executable(name: "convert", targets: ["convert"]),
         .executable(name: "list-devices", targets: ["list-devices"]),
+        .executable(name: "record", targets: ["record"]),
+        .executable(name: "live-captions", targets: ["live-captions"]),
         .executable(name: "steno-bench", targets: ["steno-bench"]),
     ],
     targets: modules.map { .target(name: $0.name, dependencies: $0.dependencies, swiftSettings: settings) } + [
@@ -77,6 +79,24 @@ let package = Package(
             path: "Examples/list-devices",
             swiftSettings: settings),
         .executableTarget(
+            name: "record",
+            dependencies: ["Steno", "ExampleCapture", "ExampleSupport"],
+            path: "Examples/record",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "live-captions",
+            dependencies: ["Steno", "StenoWhisper", "ExampleCapture", "ExampleSupport"],
+            path: "Examples/live-captions",
+            swiftSettings: settings),
+        // What the programs share.
+        .target(
+            name: "ExampleSupport", dependencies: ["Steno"], path: "Examples/Support", swiftSettings: settings),
+        .target(
+            name: "ExampleCapture",
+            dependencies: ["Steno", "StenoALSA", "StenoPulseAudio", "ExampleSupport"],
+            path: "Examples/Capture",
+            swiftSettings: settings),
+        .executableTarget(
             name: "steno-bench",
             dependencies: ["Steno", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses"],
             path: "Benchmarks/steno-bench",
@@ -101,8 +121,9 @@ let package = Package(
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk"]),
-        test("StenoTests", ["Steno", "StenoWhisper"]),
+        test("StenoTests", ["Steno", "StenoWhisper", "CAllocationCounter"]),
         test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
+        test("ProgramTests", ["record", "live-captions", "Steno", "PulseTestServer"]),
     ],
     swiftLanguageModes: [.v6]
 )

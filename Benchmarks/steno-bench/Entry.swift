@@ -1,9 +1,9 @@
 /// One benchmark: what it measures, how, and what came out.
-struct Entry {
+struct Entry: Sendable {
     let name: String
     /// One sentence: what is measured, against what.
     let method: String
-    let measure: (Settings) throws -> [Figure]
+    let measure: @Sendable (Settings) throws -> [Figure]
 }
 
 let entries = [transcription, retiming, conversion]

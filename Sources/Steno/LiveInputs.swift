@@ -3,9 +3,10 @@ import StenoAudio
 import StenoConversion
 import StenoSoxr
 
-/// The backlog of a recording, converted as the analyzer asks for it. On a thread of its own, since reading back blocks.
+/// The backlog of a recording, converted as the analyzer asks for it, on the thread that it has for that: reading back
+/// blocks.
 actor LiveInputs {
-    private let executor = BlockingExecutor(label: "steno.converter")
+    private let executor: BlockingExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
     private let backlog: Backlog
@@ -16,8 +17,9 @@ actor LiveInputs {
 
     init(
         backlog: Backlog, format: AudioFormat, frameCapacity: Int, analyzerFormat: AudioFormat,
-        options: AnalyzerInputConverter.Options
+        options: AnalyzerInputConverter.Options, executor: BlockingExecutor
     ) {
+        self.executor = executor
         self.backlog = backlog
         converter = AnalyzerInputConverter(
             analyzerFormat: analyzerFormat, resampler: SoxrResamplerFactory(), options: options)
@@ -42,7 +44,8 @@ actor LiveInputs {
                 try converter.finish { (input) throws(StenoError) in ready.append(input) }
             }
         }
-        return ready.isEmpty ? nil : ready.removeFirst()
+        // Often there is one, and always after the next conversion no more than its buffer.
+        return ready.count > 1 ? ready.removeFirst() : ready.popLast()
     }
 }
 

@@ -6,8 +6,8 @@ import StenoSoxr
 
 /// Takes what a source captures, writes it to the file first, and hands on what the file holds by then.
 ///
-/// On a thread of its own, since a disk may block. Nothing that happens to the transcription reaches it: it pushes into
-/// a backlog that never makes it wait.
+/// On a thread of its own, since source and disk block. Nothing that happens to the transcription reaches it: it pushes
+/// into a backlog that never makes it wait.
 actor LiveRecorder {
     private let executor = BlockingExecutor(label: "steno.recorder")
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
@@ -99,13 +99,10 @@ actor LiveRecorder {
 
     nonisolated func setPaused(_ isPaused: Bool) { progress.withLock { $0.isPaused = isPaused } }
 
-    /// Ends the capture. What the source holds is still recorded.
-    func stopSource() { source.stop() }
-
     /// Records until the source ends or the file fails. Afterwards the file is complete and the backlog has its end.
-    func run() async {
+    func run() {
         do throws(StenoError) {
-            for try await event in source.events {
+            while let event = try source.nextEvent() {
                 guard attempt({ () throws(StenoError) in try take(event) }) else { break }
             }
         } catch {

@@ -57,6 +57,8 @@ public actor LiveSession {
     /// What a session can show at any time.
     public struct Status: Sendable {
         public var phase: Phase
+        /// What the source granted and the file holds; nil before the start.
+        public var format: AudioFormat?
         /// The length of the timeline: of the file, unless gaps are kept out of it.
         public var duration: MediaTime
         /// How much of it the recognizer has not taken yet.
@@ -68,11 +70,13 @@ public actor LiveSession {
         /// The device's clock against the monotonic one; nil before the first frames.
         public var timing: CaptureTiming?
         public var statistics: CaptureStatistics
+        /// What has happened to the recorded audio. The last one may still grow; see ``Swift/Array/note(_:)``.
+        public var events: [TimelineEvent]
         /// Why nothing comes at the moment, while the source tries to get its device back.
         public var interruption: StenoError?
-        /// Why the capture ended by itself.
+        /// Why the capture ended by itself, or could not start.
         public var captureError: StenoError?
-        /// Why the file ended. The capture ends with it: a transcript never describes audio that the file lacks.
+        /// Why the file ended, or could not be made. The capture ends with it: a transcript never describes audio that the file lacks.
         public var recordingError: StenoError?
         /// Why the transcription ended. The recording goes on.
         public var transcriptionError: StenoError?
@@ -96,12 +100,17 @@ public actor LiveSession {
     private let output = ModuleOutput<TranscriptionResult>()
 
     private var phase = Phase.ready
+    private var format: AudioFormat?
+    private var starting: Task<StenoError?, Never>?
     private var recorder: LiveRecorder?
     private var inputs: LiveInputs?
     private var analyzer: SpeechAnalyzer?
     private var work: Task<Void, Never>?
     private var transcript = Transcript()
     private var transcriptionError: StenoError?
+    /// Why it could not start.
+    private var captureError: StenoError?
+    private var recordingError: StenoError?
 
     /// - Parameters:
     ///   - source: a new one; it is started and stopped by the session.
@@ -135,19 +144,44 @@ public actor LiveSession {
             throw StenoError(.invalidArgument, "the session is \(phase.rawValue); make a new one to start again")
         }
         phase = .capturing
+        // In a task that a stop can wait for.
+        let starting = Task { await open() }
+        self.starting = starting
+        let error = await withTaskCancellationHandler {
+            await starting.value
+        } onCancel: {
+            starting.cancel()
+        }
+        if let error { throw error }
+    }
+
+    private func open() async -> StenoError? {
+        let format: AudioFormat
         do throws(StenoError) {
-            let format = try await source.start()
+            format = try await source.start()
+        } catch {
+            captureError = error
+            return endBeforeStart(error)
+        }
+        self.format = format
+        do throws(StenoError) {
             let recorder = try await LiveRecorder.open(
                 source: source, format: format, recording: recording, gapPolicy: options.conversion.gapPolicy,
                 memoryDuration: options.memoryDuration)
             self.recorder = recorder
             begin(recorder, format: format)
         } catch {
-            phase = .ended
-            source.stop()
-            output.finish(.failed(error))
-            throw error
+            recordingError = error
+            return endBeforeStart(error)
         }
+        return nil
+    }
+
+    private func endBeforeStart(_ error: StenoError) -> StenoError {
+        phase = .ended
+        source.stop()
+        output.finish(.failed(error))
+        return error
     }
 
     private func begin(_ recorder: LiveRecorder, format: AudioFormat) {
@@ -178,11 +212,11 @@ public actor LiveSession {
                 let analyzerFormat = SpeechAnalyzer.bestAvailableAudioFormat(
                     compatibleWith: [transcriber], considering: format)
             else { throw StenoError(.incompatibleAudioFormats, "the transcriber takes no audio format at all") }
+            let analyzer = SpeechAnalyzer(modules: [transcriber], options: options.analyzer)
             let inputs = LiveInputs(
                 backlog: recorder.backlog, format: format,
                 frameCapacity: Int(options.memoryDuration * Double(format.sampleRate)),
-                analyzerFormat: analyzerFormat, options: options.conversion)
-            let analyzer = SpeechAnalyzer(modules: [transcriber], options: options.analyzer)
+                analyzerFormat: analyzerFormat, options: options.conversion, executor: analyzer.feederExecutor)
             self.inputs = inputs
             self.analyzer = analyzer
             let feeding = Task {
@@ -229,10 +263,12 @@ public actor LiveSession {
     /// Ends the capture, completes the file, transcribes what it holds, and returns everything.
     ///
     /// However far the recognizer lags, nothing is lost; ``status`` shows the lag, and ``cutShort()`` ends the wait.
-    /// Called again it waits for the same end.
+    /// Called again it waits for the same end. During ``start()`` it ends that.
     public func stop() async -> Draft {
         if phase == .ready { phase = .ended }
-        await recorder?.stopSource()
+        // What the source holds is still recorded. Closing a device may block.
+        await Task(executorPreference: BlockingExecutor(label: "steno.stop")) { [source] in source.stop() }.value
+        _ = await starting?.value
         await work?.value
         output.finish(.finished)
         return await draft()
@@ -252,11 +288,11 @@ public actor LiveSession {
                 lag = max(.zero, progress.duration - (await analyzer.acceptedThrough ?? .zero))
             }
             return Status(
-                phase: phase, duration: progress.duration, lag: lag, levels: source.levels,
+                phase: phase, format: format, duration: progress.duration, lag: lag, levels: source.levels,
                 driftFromSource: await inputs?.driftFromSource ?? 0, timing: source.timing,
-                statistics: source.statistics, interruption: progress.interruption,
-                captureError: progress.captureError, recordingError: progress.fileError,
-                transcriptionError: transcriptionError)
+                statistics: source.statistics, events: progress.events, interruption: progress.interruption,
+                captureError: captureError ?? progress.captureError,
+                recordingError: recordingError ?? progress.fileError, transcriptionError: transcriptionError)
         }
     }
 

@@ -26,13 +26,22 @@ final class AudioQueue: Sendable {
         var isFinishing = false
         var isStopped = false
         var isWorkerWaiting = false
-        var feeders: [CheckedContinuation<Void, Never>] = []
+        var feeder: Feeder?
 
-        mutating func takeFeeders() -> [CheckedContinuation<Void, Never>] {
-            guard !feeders.isEmpty else { return [] }
-            defer { feeders.removeAll(keepingCapacity: true) }
-            return feeders
+        mutating func takeFeeder() -> Feeder? {
+            defer { feeder = nil }
+            return feeder
         }
+    }
+
+    /// The one feeder, while it waits. The queue takes it out before it resumes it, so it is resumed once; unlike a
+    /// checked continuation it costs no allocation for each buffer.
+    @safe private struct Feeder: Sendable {
+        private let continuation: UnsafeContinuation<Void, Never>
+
+        init(_ continuation: UnsafeContinuation<Void, Never>) { unsafe self.continuation = continuation }
+
+        func resume() { unsafe continuation.resume() }
     }
 
     let format: AudioFormat
@@ -49,6 +58,7 @@ final class AudioQueue: Sendable {
     // MARK: The analyzer's side
 
     /// Appends frames that start at frame `start` of the timeline; returns when all are in, or the queue was stopped.
+    /// One call at a time.
     func push(_ buffer: AudioBuffer, from first: Int, start: Int64) async {
         var taken = first
         while true {
@@ -67,13 +77,13 @@ final class AudioQueue: Sendable {
                 return taken == buffer.frameCount
             }
             if isDone { return }
-            await withCheckedContinuation { continuation in
+            await unsafe withUnsafeContinuation { continuation in
                 let hasRoom = state.withLock { state in
                     if state.run.frameCount == 0 || state.isStopped { return true }
-                    state.feeders.append(continuation)
+                    state.feeder = unsafe Feeder(continuation)
                     return false
                 }
-                if hasRoom { continuation.resume() }
+                if hasRoom { unsafe continuation.resume() }
             }
         }
     }
@@ -100,29 +110,30 @@ final class AudioQueue: Sendable {
 
     /// Ends the queue: what it holds is dropped, and everybody who waits goes on.
     func stop() {
-        let waiting = state.withLock { state in
+        let (feeder, waiting) = state.withLock { state in
             state.isStopped = true
             state.run.removeAll()
             defer { state.orders.removeAll() }
             wakeWorker(&state)
-            return state.takeFeeders() + state.orders.map(\.continuation)
+            return (state.takeFeeder(), state.orders.map(\.continuation))
         }
+        feeder?.resume()
         for continuation in waiting { continuation.resume() }
     }
 
     /// Drops queued frames before `frame`; returns the range that was dropped.
     func discard(before frame: Int64) -> Range<Int64>? {
-        let (dropped, feeders) = state.withLock { state -> (Range<Int64>?, [CheckedContinuation<Void, Never>]) in
+        let (dropped, feeder) = state.withLock { state -> (Range<Int64>?, Feeder?) in
             let count = min(Int64(state.run.frameCount), frame - state.start)
-            guard count > 0 else { return (nil, []) }
+            guard count > 0 else { return (nil, nil) }
             let dropped = state.start..<state.start + count
             let rest = state.run.copy(frames: Int(count)..<state.run.frameCount)
             state.run.removeAll()
             state.run.append(rest)
             state.start += count
-            return (dropped, state.run.frameCount == 0 ? state.takeFeeders() : [])
+            return (dropped, state.run.frameCount == 0 ? state.takeFeeder() : nil)
         }
-        for continuation in feeders { continuation.resume() }
+        feeder?.resume()
         return dropped
     }
 
@@ -131,22 +142,22 @@ final class AudioQueue: Sendable {
     /// Blocks until there is something to do. `buffer` is handed over, and comes back with the frames of `.audio`.
     func next(into buffer: inout AudioBuffer) -> Work {
         while true {
-            let (work, feeders) = state.withLock { state -> (Work?, [CheckedContinuation<Void, Never>]) in
-                if state.isStopped { return (.stop, []) }
+            let (work, feeder) = state.withLock { state -> (Work?, Feeder?) in
+                if state.isStopped { return (.stop, nil) }
                 if state.run.frameCount > 0 {
                     buffer.removeAll()
                     swap(&state.run, &buffer)
-                    return (.audio(start: state.start), state.takeFeeders())
+                    return (.audio(start: state.start), state.takeFeeder())
                 }
                 if !state.orders.isEmpty {
                     let order = state.orders.removeFirst()
-                    return (.finalize(through: order.through, order.continuation), [])
+                    return (.finalize(through: order.through, order.continuation), nil)
                 }
-                if state.isFinishing { return (.finish, []) }
+                if state.isFinishing { return (.finish, nil) }
                 state.isWorkerWaiting = true
-                return (nil, [])
+                return (nil, nil)
             }
-            for continuation in feeders { continuation.resume() }
+            feeder?.resume()
             if let work { return work }
             wake.wait()
         }

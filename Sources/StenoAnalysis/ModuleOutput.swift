@@ -33,7 +33,7 @@ public final class ModuleOutput<Result: SpeechModuleResult>: Sendable {
         let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard state.end == nil else { return nil }
             while state.unread.count > state.head, let last = state.unread.last, !last.isFinal,
-                result.range.contains(last.range)
+                result.replaces(last)
             {
                 state.unread.removeLast()
             }

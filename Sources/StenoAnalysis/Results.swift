@@ -30,10 +30,16 @@ public protocol SpeechModuleResult: Sendable {
     var isEmpty: Bool { get }
     /// The module's results are final up to, not including, this time. The core fills it in.
     var resultsFinalizationTime: MediaTime { get set }
+    /// Whether a reader that has not seen the volatile result `earlier` need not see it any more.
+    func replaces(_ earlier: Self) -> Bool
     /// The same result within `bounds`, with everything inside it in order (laws A4, F4).
     func clamped(to bounds: MediaTimeRange) -> Self
     /// A volatile result that takes back `range`.
     static func revocation(of range: MediaTimeRange) -> Self
+}
+
+extension SpeechModuleResult {
+    public func replaces(_ earlier: Self) -> Bool { range.contains(earlier.range) }
 }
 
 /// Text for a stretch of the timeline.
@@ -48,6 +54,8 @@ public struct TranscriptionResult: SpeechModuleResult, Hashable {
     public var alternatives: [String]
     /// The language spoken, as a BCP 47 code; nil when unknown.
     public var language: String?
+    /// Which of several sources on one timeline it came from; nil where there is one. Replaces only results of the same.
+    public var source: String?
     public var resultsFinalizationTime: MediaTime
 
     public init(
@@ -64,6 +72,8 @@ public struct TranscriptionResult: SpeechModuleResult, Hashable {
     }
 
     public var isEmpty: Bool { text.isEmpty }
+
+    public func replaces(_ earlier: Self) -> Bool { source == earlier.source && range.contains(earlier.range) }
 
     public static func revocation(of range: MediaTimeRange) -> TranscriptionResult {
         TranscriptionResult(range: range, text: "", isFinal: false)

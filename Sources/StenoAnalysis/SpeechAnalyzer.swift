@@ -62,6 +62,12 @@ public actor SpeechAnalyzer {
     private var isSequenceRunning = false
     private var isPushing = false
     private var feeder: Task<Void, Never>?
+    /// The thread on which an input sequence is read.
+    package nonisolated let feederExecutor = BlockingExecutor(label: "steno.feeder")
+    /// The thread of all analyzers, which never blocks. On the cooperative pool each buffer would allocate.
+    private static let executor = BlockingExecutor(label: "steno.analyzer")
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe Self.executor.asUnownedSerialExecutor() }
     private var lastInputInstant = ContinuousClock.now
     private var inputError: StenoError?
     private var waiters: [CheckedContinuation<Void, Never>] = []
@@ -207,7 +213,7 @@ public actor SpeechAnalyzer {
         let number = sequence
         resumeWaiters()
         // The task holds the analyzer only while it hands a buffer over, so that an abandoned analyzer goes away.
-        feeder = Task { [weak self] in
+        feeder = Task(executorPreference: feederExecutor) { [weak self] in
             do {
                 for try await input in inputs {
                     guard let self, try await self.take(input, of: number) else { return }
@@ -231,7 +237,8 @@ public actor SpeechAnalyzer {
         defer {
             isPushing = false
             lastInputInstant = .now
-            resumeWaiters()
+            // Only a sequence that replaced this one waits for that; others would be woken for each buffer.
+            if sequence != number { resumeWaiters() }
         }
         try await open(input.bufferFormat)
         let placement = try timeline.place(
@@ -239,9 +246,10 @@ public actor SpeechAnalyzer {
         if let event = placement.event { note(event) }
         hasInput = true
         guard placement.skippedFrames < input.buffer.frameCount else { return true }
-        for runner in runners {
+        let runners = runners
+        for index in runners.indices {
             do {
-                try await runner.push(input.buffer, from: placement.skippedFrames, start: placement.start)
+                try await runners[index].push(input.buffer, from: placement.skippedFrames, start: placement.start)
             } catch {
                 throw fail(error)
             }

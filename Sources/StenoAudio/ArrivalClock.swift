@@ -23,11 +23,13 @@ struct ArrivalClock {
         return max(0, frames(until: now, sampleRate: sampleRate) - Int64(frameCount) - reported)
     }
 
-    /// Missing frames to report while nothing comes, in portions of a quarter of a second. Stays half a second behind,
-    /// because the frames that end the silence were captured before they arrive.
+    /// How far the reports stay behind, in nanoseconds.
+    static let margin: Int64 = 500_000_000
+
+    /// Missing frames to report while nothing comes, in portions of a quarter of a second. Stays behind, because the frames that end the silence were captured before they arrive.
     mutating func missing(at now: Int64, sampleRate: Int) -> Int64 {
         guard cause != nil else { return 0 }
-        let count = frames(until: now - 500_000_000, sampleRate: sampleRate) - reported
+        let count = frames(until: now - Self.margin, sampleRate: sampleRate) - reported
         guard count >= sampleRate / 4 else { return 0 }
         reported += count
         return count

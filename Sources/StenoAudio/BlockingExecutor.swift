@@ -8,27 +8,50 @@ import Dispatch
 ///         nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 ///     }
 ///
-/// The thread lives as long as the executor. Handing it a job allocates nothing in the steady state.
-public final class BlockingExecutor: SerialExecutor {
+/// A task whose preference it is comes back here after each wait, and not by way of the cooperative pool, where a
+/// hand-over from another thread allocates twice. What is isolated to no actor then runs here too.
+///
+/// The thread lives as long as the executor. Handing it a job allocates nothing in the steady state (law C5).
+public final class BlockingExecutor: SerialExecutor, TaskExecutor {
     private let jobs = Jobs()
 
-    /// What the thread holds: not the executor, which would then never be released. A job's own actor holds that.
+    /// What the thread holds: not the executor, which would then never be released. A job's own actor or task holds that.
     private final class Jobs: Sendable {
-        let waiting = Lock<[Job?]>([])
+        struct State {
+            var waiting: [Job?] = []
+            /// Jobs in front that were taken.
+            var taken = 0
+        }
+        let state = Lock(State())
         let wake = DispatchSemaphore(value: 0)
+
+        func next() -> Job? {
+            wake.wait()
+            return state.withLock { state in
+                let job = state.waiting[state.taken]
+                state.taken += 1
+                if state.taken == state.waiting.count {
+                    state.waiting.removeAll(keepingCapacity: true)
+                    state.taken = 0
+                } else if state.taken == 256 {
+                    state.waiting.removeFirst(256)
+                    state.taken = 0
+                }
+                return job
+            }
+        }
     }
 
     @safe private struct Job: Sendable {
         let job: UnownedJob
-        let executor: UnownedSerialExecutor
+        let actorExecutor: UnownedSerialExecutor
+        let taskExecutor: UnownedTaskExecutor
     }
 
     public init(label: String) {
         DispatchQueue(label: label).async { [jobs] in
-            while true {
-                jobs.wake.wait()
-                guard let next = jobs.waiting.withLock({ $0.removeFirst() }) else { return }
-                unsafe next.job.runSynchronously(on: next.executor)
+            while let next = jobs.next() {
+                unsafe next.job.runSynchronously(isolatedTo: next.actorExecutor, taskExecutor: next.taskExecutor)
             }
         }
     }
@@ -36,11 +59,13 @@ public final class BlockingExecutor: SerialExecutor {
     deinit { add(nil) }
 
     public func enqueue(_ job: consuming ExecutorJob) {
-        add(unsafe Job(job: UnownedJob(job), executor: asUnownedSerialExecutor()))
+        add(
+            unsafe Job(
+                job: UnownedJob(job), actorExecutor: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor()))
     }
 
     private func add(_ job: Job?) {
-        jobs.waiting.withLock { $0.append(job) }
+        jobs.state.withLock { $0.waiting.append(job) }
         jobs.wake.signal()
     }
 }

@@ -149,9 +149,12 @@ struct CaptureReader: ~Copyable {
 
     private mutating func reportMissing(at now: Int64) {
         guard let kind = clock.cause else { return }
-        gap(kind, clock.missing(at: now, sampleRate: ring.format.sampleRate))
         if gauges.zero == nil { gauges.zero = quietSince }
-        gauges.arrival = max(gauges.arrival, now - 500_000_000)
+        core.meter.clear()
+        let missing = clock.missing(at: now, sampleRate: ring.format.sampleRate)
+        guard missing > 0 else { return }
+        gap(kind, missing)
+        gauges.arrival = now - ArrivalClock.margin
     }
 
     private mutating func gap(_ kind: TimelineEvent.Kind, _ frameCount: Int64, isDrop: Bool = false) {

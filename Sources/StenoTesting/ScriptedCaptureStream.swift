@@ -33,6 +33,8 @@ public final class ScriptedCaptureDevice: Sendable {
         case unpaced
         /// In real time.
         case realTime
+        /// So many times as fast as real time.
+        case times(Double)
         /// Moves a manual clock: by a second for so many frames.
         case manual(ManualClock, framesPerSecond: Int)
     }
@@ -142,10 +144,8 @@ final class ScriptedCaptureStream: CaptureStream {
         pacedFrames += frames
         switch device.pace {
         case .unpaced: break
-        case .realTime:
-            let due = start + .nanoseconds(Int64(pacedFrames) * 1_000_000_000 / Int64(format.sampleRate))
-            let now = ContinuousClock.now
-            if due > now { sleep(due - now) }
+        case .realTime: wait(1)
+        case .times(let speed): wait(speed)
         case .manual(let clock, let framesPerSecond):
             // From the total, so that nothing adds up.
             let time = Int64(pacedFrames) * 1_000_000_000 / Int64(framesPerSecond)
@@ -177,6 +177,12 @@ final class ScriptedCaptureStream: CaptureStream {
             }
             return frames
         }
+    }
+
+    private func wait(_ speed: Double) {
+        let due = start + .seconds(Double(pacedFrames) / (Double(format.sampleRate) * speed))
+        let now = ContinuousClock.now
+        if due > now { sleep(due - now) }
     }
 
     private func sleep(_ duration: Duration) {

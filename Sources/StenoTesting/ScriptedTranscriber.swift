@@ -19,22 +19,26 @@ public final class ScriptedTranscriber: TranscriberModule {
     public let compatibleAudioFormats: [AudioFormat]
     public let capabilities: TranscriberCapabilities
     private let script: Script
+    private let keepsCalls: Bool
     private let record = Lock<[Call]>([])
 
     /// The format that most recognizers take.
     public static let usualFormat = AudioFormat(sampleRate: 16000, channelCount: 1, sampleFormat: .float32)
 
-    /// - Parameter script: called for each call; it sends what results it likes and may throw or block.
+    /// - Parameters:
+    ///   - keepsCalls: false where so much audio comes that it must not be kept.
+    ///   - script: called for each call; it sends what results it likes and may throw or block.
     public init(
         formats: [AudioFormat] = [usualFormat], capabilities: TranscriberCapabilities = [.volatileResults, .wordTimes],
-        script: @escaping Script = { _, _ in }
+        keepsCalls: Bool = true, script: @escaping Script = { _, _ in }
     ) {
         self.compatibleAudioFormats = formats
         self.capabilities = capabilities
+        self.keepsCalls = keepsCalls
         self.script = script
     }
 
-    /// All calls so far.
+    /// All calls so far, with their audio.
     public var calls: [Call] { record.withLock { $0 } }
 
     /// The audio of all buffers so far, where each lay.
@@ -61,7 +65,7 @@ public final class ScriptedTranscriber: TranscriberModule {
         }
 
         func call(_ call: Call) throws {
-            module.record.withLock { $0.append(call) }
+            if module.keepsCalls { module.record.withLock { $0.append(call) } }
             try module.script(call, session)
         }
 

@@ -5,12 +5,12 @@ public import StenoAudio
 /// JSON: one object that holds the whole transcript, but for what is volatile.
 ///
 ///     {"segments": [{"start", "end", "text", "words": [{"text", "start", "end", "confidence", "estimated"}],
-///                    "alternatives", "language"}],
+///                    "alternatives", "language", "source"}],
 ///      "events": [{"kind", "start", "end", "detail"}], "duration", "language"}
 ///
 /// Times are seconds, rounded once to 100 ns, at which frames of 8 and 16 kHz are exact. ``JSONReader`` reads back an
 /// equal transcript when its times are multiples of that (up to seven years) and its confidences are finite. What is
-/// unknown is absent: `start` and `end` of a word, `confidence`, `alternatives`, a segment's `language`; `estimated`
+/// unknown is absent: `start` and `end` of a word, `confidence`, `alternatives`, a segment's `language` and `source`; `estimated`
 /// stands only where it is true; an unknown `language` of the whole is null.
 public struct JSONWriter: TranscriptWriter {
     private var isFirst = true
@@ -69,6 +69,7 @@ func json(_ segment: TranscriptSegment) -> String {
         ("words", array(segment.words.map(json))),
         ("alternatives", segment.alternatives.isEmpty ? nil : json(segment.alternatives)),
         ("language", segment.language.map(json)),
+        ("source", segment.source.map(json)),
     ])
 }
 
@@ -170,11 +171,12 @@ struct SegmentRecord: Decodable {
     private var words: [WordRecord]?
     private var alternatives: [String]?
     private var language: String?
+    private var source: String?
 
     var segment: TranscriptSegment {
         TranscriptSegment(
             range: range(start, end), text: text, words: (words ?? []).map(\.word), alternatives: alternatives ?? [],
-            language: language)
+            language: language, source: source)
     }
 }
 

@@ -12,22 +12,25 @@ public struct TranscriptSegment: Sendable, Hashable {
     public var alternatives: [String]
     /// The language spoken, as a BCP 47 code; nil when unknown.
     public var language: String?
+    /// Which of several sources on one timeline it came from; nil where there is one.
+    public var source: String?
 
     public init(
         range: MediaTimeRange, text: String, words: [TranscribedWord] = [], alternatives: [String] = [],
-        language: String? = nil
+        language: String? = nil, source: String? = nil
     ) {
         self.range = range
         self.text = text
         self.words = words
         self.alternatives = alternatives
         self.language = language
+        self.source = source
     }
 
     public init(_ result: TranscriptionResult) {
         self.init(
             range: result.range, text: result.text, words: result.words, alternatives: result.alternatives,
-            language: result.language)
+            language: result.language, source: result.source)
     }
 }
 
@@ -59,17 +62,21 @@ public struct Transcript: Sendable, Hashable {
 
     /// Takes the next result.
     ///
-    /// It replaces the volatile results that overlap it or lie within it; an empty one takes them back. A final one
+    /// It replaces the volatile results of its source that overlap it or lie within it; an empty one takes them back. A final one
     /// then joins ``segments``. A volatile one that says nothing beyond what is final already is ignored.
     public mutating func apply(_ result: TranscriptionResult) {
-        volatile.removeAll { result.range.overlaps($0.range) || result.range.contains($0.range) }
+        volatile.removeAll {
+            $0.source == result.source && (result.range.overlaps($0.range) || result.range.contains($0.range))
+        }
         if result.isFinal {
             duration = max(duration, result.range.end)
             guard !result.isEmpty else { return }
             language = language ?? result.language
             let segment = TranscriptSegment(result)
             segments.insert(segment, at: Self.position(of: segment.range, in: segments, by: \.range))
-        } else if !result.isEmpty, segments.last.map({ $0.range.end < result.range.end }) ?? true {
+        } else if !result.isEmpty,
+            segments.last(where: { $0.source == result.source }).map({ $0.range.end < result.range.end }) ?? true
+        {
             volatile.insert(result, at: Self.position(of: result.range, in: volatile, by: \.range))
         }
     }

@@ -34,7 +34,7 @@ struct SpeechAnalyzerTests {
 
     @Test func aFinishOfAnInputThatNeverEndsGoesThroughTheLastFed() async throws {
         let module = dictation()
-        let analyzer = SpeechAnalyzer(modules: [module], options: .init(inputIdleLimit: .milliseconds(50)))
+        let analyzer = SpeechAnalyzer(modules: [module], options: .init(inputIdleLimit: .milliseconds(500)))
         try await analyzer.start(inputSequence: sequence(inputs(3), staysOpen: true))
         try await analyzer.finalizeAndFinishThroughEndOfInput()
         #expect(try await collect(module.results).last?.range.end == frame(4800))

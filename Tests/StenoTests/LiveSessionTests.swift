@@ -241,6 +241,67 @@ struct LiveSessionTests {
         #expect(draft.transcript.text == "done")
     }
 
+    /// Cases 025 and 027: the end is there when the last result is, however long that takes.
+    @Test func stopWaitsForTheLastResult() async throws {
+        let late = ScriptedTranscriber { call, session in
+            guard case .finish = call else { return }
+            Thread.sleep(forTimeInterval: 1.5)
+            session.send(.scripted("late", from: 0, to: 0.5))
+        }
+        let session = LiveSession(source: source([.frames(16_000)], format: stereo), recording: nil, transcriber: late)
+        try await session.start()
+        try await untilTheSourceEnds(session)
+        let draft = await session.stop()
+        #expect(draft.transcript.text == "late")
+        #expect(draft.untranscribed == nil)
+    }
+
+    /// Cases 031 and 015: nothing stays in the resampler; a word that ends with the last frame is heard to its end.
+    @Test func theResamplerIsDrainedBeforeTheRecognizer() async throws {
+        let format = AudioFormat(sampleRate: 48000, channelCount: 1, sampleFormat: .int16)
+        for frames in [1, 47_999, 100_001] {
+            let heard = HeardSamples()
+            let session = LiveSession(
+                source: source([.frames(frames)], format: format), recording: nil, transcriber: listener(heard))
+            try await session.start()
+            try await untilTheSourceEnds(session)
+            let draft = await session.stop()
+            #expect(heard.count == Int((Double(frames) / 3).rounded()))
+            #expect(draft.untranscribed == nil)
+            #expect(draft.status.driftFromSource == 0)
+        }
+    }
+
+    @Test func aStopDuringTheStartEndsIt() async throws {
+        let mayOpen = Atomic(false)
+        let device = ScriptedCaptureDevice(format: stereo, pace: .realTime, [.frames(.max)])
+        let session = LiveSession(
+            source: CaptureSource { () throws(StenoError) in
+                while !mayOpen.load(ordering: .relaxed) { Thread.sleep(forTimeInterval: 0.001) }
+                return try device.open()
+            }, recording: nil, transcriber: nil)
+        let starting = Task { try await session.start() }
+        while await session.status.phase == .ready { await Task.yield() }
+        let stopping = Task { await session.stop() }
+        let error = await #expect(throws: StenoError.self) { try await starting.value }
+        #expect(error?.code == .cancelled)
+        let draft = await stopping.value
+        #expect(draft.status.phase == .ended)
+        #expect(draft.status.captureError?.code == .cancelled)
+        mayOpen.store(true, ordering: .relaxed)
+    }
+
+    @Test func theStatusSaysWhichPartCouldNotStart() async throws {
+        let session = LiveSession(
+            source: source([.frames(100)], format: stereo), recording: .init(path: "/no/such/folder/x.wav"),
+            transcriber: nil)
+        await #expect(throws: StenoError.self) { try await session.start() }
+        let status = await session.status
+        #expect(status.recordingError?.code == .fileNotFound)
+        #expect(status.captureError == nil)
+        #expect(status.format == stereo)
+    }
+
     @Test func aDrainCanBeCutShort() async throws {
         let path = wave()
         defer { try? FileManager.default.removeItem(atPath: path) }

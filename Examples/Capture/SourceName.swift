@@ -1,0 +1,69 @@
+package import ExampleSupport
+package import Steno
+import StenoALSA
+import StenoPulseAudio
+
+/// A source as it is named on a command line.
+package struct SourceName: Sendable {
+    package enum Kind: String, Sendable, CaseIterable { case alsa, pulse, file }
+
+    package var kind: Kind
+    /// The device or the path; nil for the default device.
+    package var name: String?
+    /// How fast a file is played.
+    package var speed = 1.0
+
+    package init(kind: Kind, name: String? = nil) {
+        self.kind = kind
+        self.name = name
+    }
+
+    /// - Parameter text: `alsa:NAME`, `pulse:NAME` or `file:PATH`; a device's name may be left out.
+    package init(_ text: String) throws(ArgumentReader.UsageError) {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard let kind = Kind(rawValue: parts[0]) else {
+            throw .init("a source is alsa:NAME, pulse:NAME or file:PATH, not \(text)")
+        }
+        let name = parts.count == 2 && !parts[1].isEmpty ? parts[1] : nil
+        if kind == .file, name == nil { throw .init("which file? file:PATH") }
+        self.init(kind: kind, name: name)
+    }
+
+    /// - Parameter type: What will be recorded: a device is asked for what such a file takes.
+    package func makeSource(for type: AudioFileWriter.FileType? = nil) -> CaptureSource {
+        let request: CaptureFormatRequest =
+            switch type {
+            case .flac: .init(sampleFormat: .int24)
+            case .oggOpus: .init(sampleRate: 48000, channelCount: 2)
+            default: .init()
+            }
+        switch kind {
+        case .alsa:
+            return CaptureSource { [name] () throws(StenoError) in
+                try ALSACaptureStream(device: name ?? "default", request: request)
+            }
+        case .pulse:
+            return CaptureSource { [name] () throws(StenoError) in
+                try PulseAudioCaptureStream(device: name, request: request)
+            }
+        case .file:
+            var configuration = CaptureSource.Configuration()
+            configuration.dropsWhenFull = false
+            configuration.reconnection = nil
+            return CaptureSource(configuration: configuration) { [name, speed] () throws(StenoError) in
+                ReplayStream(try AudioFileSource(path: name ?? ""), speed: speed)
+            }
+        }
+    }
+}
+
+extension AudioFileWriter.FileType {
+    /// What a file's name asks for; WAV where it does not say.
+    package init(pathExtension path: String) {
+        switch path.split(separator: ".").last?.lowercased() {
+        case "flac": self = .flac
+        case "opus", "ogg": self = .oggOpus
+        default: self = .wav
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import Foundation
+package import Steno
+
+/// Text on its way to a file or to standard output. Each piece is in the system's hands when ``write(_:)`` returns, and
+/// so survives the end of this process.
+package struct TextOutput: ~Copyable {
+    private let path: String
+    private let descriptor: Int32
+
+    /// - Parameter path: Made, or emptied; `-` is standard output.
+    /// - Throws: `cannotCreate`.
+    package init(path: String) throws(StenoError) {
+        self.path = path
+        descriptor =
+            path == "-" ? STDOUT_FILENO : unsafe Foundation.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { throw failed(.cannotCreate, "make") }
+    }
+
+    deinit { if path != "-" { close(descriptor) } }
+
+    /// - Throws: `outputFailed`.
+    package func write(_ text: String) throws(StenoError) {
+        guard writeAll(text, to: descriptor) else { throw failed(.outputFailed, "write to") }
+    }
+
+    private func failed(_ code: StenoError.Code, _ action: String) -> StenoError {
+        let number = errno
+        let reason = unsafe String(cString: strerror(number))
+        let name = path == "-" ? "standard output" : path
+        return StenoError(code, "cannot \(action) \(name): \(reason)", nativeCode: Int(number))
+    }
+}
+
+/// Writes all of `text`, in one call where the system takes it so; false when it takes no more.
+func writeAll(_ text: String, to descriptor: Int32) -> Bool {
+    var bytes = Array(text.utf8)[...]
+    while !bytes.isEmpty {
+        let count = unsafe bytes.withUnsafeBytes { unsafe Foundation.write(descriptor, $0.baseAddress, $0.count) }
+        if count < 0 && errno == EINTR { continue }
+        guard count > 0 else { return false }
+        bytes = bytes.dropFirst(count)
+    }
+    return true
+}

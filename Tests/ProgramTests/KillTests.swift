@@ -1,0 +1,86 @@
+import Foundation
+import PulseTestServer
+import Steno
+import Testing
+
+/// Law F1, with the programs themselves and `kill -9`. Ten random moments each; fifty with STENO_SOAK.
+@Suite("A program that is killed leaves whole files", .serialized, .timeLimit(.minutes(30)))
+struct KillTests {
+    private let kills = ProcessInfo.processInfo.environment["STENO_SOAK"] == nil ? 10 : 50
+
+    @Test func recording() async throws {
+        let folder = try Folder()
+        let original = (0..<48000 * 10).flatMap { frame in [Int16(truncatingIfNeeded: frame), .random(in: -99...99)] }
+        let played = folder.path("played.wav")
+        try write(original, to: played, sampleRate: 48000, channelLayout: .stereo)
+        try await several(kills, atOnce: 5) { index in
+            let type = ["wav", "flac", "opus"][index % 3]
+            let (file, messages) = (folder.path("\(index).\(type)"), folder.path("\(index).txt"))
+            let program = try Program("record", ["--source", "file:\(played)", file], errors: messages)
+            while !text(of: messages).contains("recording") { try await Task.sleep(for: .milliseconds(2)) }
+            let start = ContinuousClock.now
+            // An Ogg file without a page of audio is no audio file.
+            try await Task.sleep(for: .milliseconds(.random(in: (type == "opus" ? 1000 : 50)...3000)))
+            let seconds = (ContinuousClock.now - start) / .seconds(1)
+            program.kill()
+            let samples = try samples(of: file)
+            #expect(Double(samples.count / 2) >= (seconds - 1) * 48000, "\(type) killed after \(seconds) s")
+            if type != "opus" { #expect(samples == Array(original.prefix(samples.count))) }
+        }
+    }
+
+    @Test func captioning() async throws {
+        let folder = try Folder()
+        let jfk = try samples(of: root.appending(path: ".steno/samples/jfk.wav").path)
+        let played = folder.path("played.wav")
+        try write((0..<20).flatMap { _ in jfk }, to: played, sampleRate: 16000, channelLayout: .mono)
+        try await several(kills, atOnce: 2) { index in
+            let (lines, vtt, wav) = (
+                folder.path("\(index).jsonl"), folder.path("\(index).vtt"), folder.path("\(index).wav")
+            )
+            let program = try Program(
+                "live-captions",
+                ["--replay", played, "--speed", "10", "--format", "jsonl", "--vtt", vtt, "--record", wav],
+                output: lines, errors: folder.path("\(index).txt"))
+            while text(of: vtt).isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+            try await Task.sleep(for: .milliseconds(.random(in: 500...9000)))
+            program.kill()
+
+            let printed = try text(of: lines).split(separator: "\n").map { line in
+                try JSONDecoder().decode(Line.self, from: Data(line.utf8))
+            }
+            #expect(text(of: lines).isEmpty || text(of: lines).hasSuffix("\n"))
+            let finals = printed.filter { $0.isFinal == true && $0.text?.isEmpty == false }
+            let cues = try WebVTTReader.read(text(of: vtt).utf8)
+            #expect(text(of: vtt).hasSuffix("\n\n"))
+            #expect(zip(cues, cues.dropFirst()).allSatisfy { $0.range.end <= $1.range.start })
+            // The file is written before the line is printed.
+            #expect(words(cues.map(\.text)).starts(with: words(finals.compactMap(\.text))))
+            let recorded = try samples(of: wav)
+            #expect(recorded == (0..<recorded.count).map { jfk[$0 % jfk.count] })
+            let end = finals.map(\.end).max() ?? 0
+            #expect(Double(recorded.count) / 16000 >= end - 1)
+        }
+    }
+
+    private struct Line: Decodable {
+        var emitted, start, end: Double
+        var text: String?
+        var isFinal: Bool?
+    }
+
+    private func words(_ texts: [String]) -> [Substring] { texts.flatMap { $0.split(whereSeparator: \.isWhitespace) } }
+
+    /// Runs `body` with 0, 1 and so on, some at a time.
+    private func several(
+        _ count: Int, atOnce limit: Int, _ body: @escaping @Sendable (Int) async throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<count {
+                if index >= limit { try await group.next() }
+                group.addTask { try await body(index) }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import PulseTestServer
+import Steno
+import Testing
+
+@Suite("The programs record and live-captions", .timeLimit(.minutes(2)))
+struct ProgramTests {
+    private let jfk = root.appending(path: ".steno/samples/jfk.wav").path
+
+    @Test func anInterruptStopsProperly() async throws {
+        let folder = try Folder()
+        for number in [SIGINT, SIGTERM] {
+            let (file, messages) = (folder.path("\(number).flac"), folder.path("\(number).txt"))
+            let program = try Program("record", ["--source=file:\(jfk)", file], errors: messages)
+            while !text(of: messages).contains("recording") { try await Task.sleep(for: .milliseconds(2)) }
+            try await Task.sleep(for: .milliseconds(700))
+            #expect(program.end(by: number) == 0)
+            let recorded = try samples(of: file)
+            #expect(recorded.count > 16000 / 2)
+            #expect(recorded == Array(try samples(of: jfk).prefix(recorded.count)))
+        }
+    }
+
+    @Test func aDurationStopsByItself() throws {
+        let folder = try Folder()
+        let file = folder.path("a.wav")
+        #expect(try Program("record", ["--source", "file:\(jfk)", "--duration", "0.5", file]).wait() == 0)
+        #expect((8000...16000).contains(try samples(of: file).count))
+    }
+
+    @Test func captionsOfAFileAreItsText() throws {
+        let folder = try Folder()
+        let (lines, vtt, flac) = (folder.path("a.jsonl"), folder.path("a.vtt"), folder.path("a.flac"))
+        let arguments = ["--replay", jfk, "--speed", "20", "--vtt", vtt, "--record", flac]
+        #expect(try Program("live-captions", arguments + ["--format", "jsonl"], output: lines).wait() == 0)
+        let said = "ask not what your country can do for you"
+        #expect(text(of: lines).lowercased().contains(said))
+        let cues = try WebVTTReader.read(text(of: vtt).utf8)
+        #expect(cues.map { $0.lines.joined(separator: " ") }.joined(separator: " ").lowercased().contains(said))
+        #expect(try samples(of: flac) == samples(of: jfk))
+        #expect(try Program("live-captions", arguments, output: lines).wait() == 0)
+        #expect(text(of: lines).hasPrefix("[00:00:00."))
+    }
+
+    /// Transcription cannot fail a recording; the code tells at the end.
+    @Test func aMissingModelLeavesTheRecording() throws {
+        let folder = try Folder()
+        let (file, messages) = (folder.path("a.wav"), folder.path("a.txt"))
+        let arguments = ["--replay", jfk, "--speed", "20", "--model", "nothing"]
+        #expect(try Program("live-captions", arguments + ["--record", file], errors: messages).wait() == 69)
+        #expect(text(of: messages).contains("ggml-nothing.bin"))
+        #expect(try samples(of: file) == samples(of: jfk))
+        #expect(try Program("live-captions", arguments).wait() == 69)
+    }
+
+    @Test(arguments: [
+        (64, "record", []), (64, "record", ["--type", "mp3", "x"]), (64, "record", ["--duration=", "x"]),
+        (64, "live-captions", ["--speed", "0"]), (64, "live-captions", ["x"]),
+        (66, "record", ["--source", "alsa:no such device", "x"]), (66, "record", ["--source", "file:no/such", "x"]),
+        (69, "record", ["--source", "pulse", "x"]), (69, "live-captions", ["--source", "pulse:name"]),
+        (73, "record", ["--source", "file:JFK", "/no/such/folder/x"]), (73, "record", ["--source", "file:JFK", "/"]),
+        (74, "record", ["--source", "file:JFK", "/dev/full"]), (73, "live-captions", ["--vtt", "/no/such/folder/x"]),
+    ])
+    func failuresHaveTheirCodes(code: Int32, program: String, arguments: [String]) throws {
+        let arguments = arguments.map { $0.replacing("JFK", with: jfk) }
+        // A server that is not there, whatever the machine has.
+        let environment = ["PULSE_SERVER": "unix:/no/such/socket"]
+        #expect(try Program(program, arguments, environment: environment).wait() == code)
+    }
+}
