@@ -252,6 +252,22 @@ struct VoskTranscriberTests {
         expectOrder(session, within: range(0, 2 * 43210.0 / 16000))
     }
 
+    @Test func behindTheAnalyzer() async throws {
+        let module = try VoskTranscriber(model: Fixture.model.get())
+        let analyzer = SpeechAnalyzer(modules: [module])
+        let buffer = try AudioBuffer(interleaved: speech() + silence(seconds: 1), sampleRate: 16000)
+        let (inputs, continuation) = AsyncStream.makeStream(of: AnalyzerInput.self)
+        continuation.yield(AnalyzerInput(buffer: buffer))
+        continuation.finish()
+        _ = try await analyzer.analyzeSequence(inputs)
+        try await analyzer.finalizeAndFinishThroughEndOfInput()
+        var results: [TranscriptionResult] = []
+        for try await result in module.results { results.append(result) }
+        #expect(results.contains { $0.isFinal && !$0.words.isEmpty })
+        #expect(await analyzer.events.isEmpty)
+        #expect(await analyzer.volatileRange?.isEmpty == true)
+    }
+
     /// Law A9: after the cancel no further piece of a long buffer is decoded.
     @Test func cancelEndsALongCall() throws {
         let audio = try speech() + speech() + speech()
