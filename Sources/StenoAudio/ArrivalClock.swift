@@ -8,8 +8,8 @@ struct ArrivalClock {
     private var arrival: Int64
     /// Missing frames that were reported since, by the clock or by the source.
     private var reported: Int64 = 0
-    /// When the flow began again, and how many frames came since.
-    private var resumed: Int64 = .min
+    /// When the flow began again, if it was ever interrupted, and how many frames came since.
+    private var resumed: Int64?
     private var flowed: Int64 = 0
     /// Frames that were reported as missing and came late, in a burst. They are taken off the next report, so that the
     /// timeline stays by the clock.
@@ -29,10 +29,11 @@ struct ArrivalClock {
     mutating func arrived(_ frameCount: Int, at now: Int64, sampleRate: Int) -> Int64 {
         defer { (cause, arrival, reported) = (nil, now, 0) }
         guard cause != nil else {
+            guard let resumed, now - resumed < 5_000_000_000 else { return 0 }
             flowed += Int64(frameCount)
             let ahead = flowed - frames(from: resumed, until: now, sampleRate: sampleRate)
             // Less than 0.1 s is a matter of buffers.
-            if resumed != .min, now - resumed < 5_000_000_000, ahead > sampleRate / 10 { late = max(late, ahead) }
+            if ahead > sampleRate / 10 { late = max(late, ahead) }
             return 0
         }
         (resumed, flowed) = (now, 0)
@@ -42,7 +43,8 @@ struct ArrivalClock {
     /// How far the reports stay behind, in nanoseconds.
     static let margin: Int64 = 500_000_000
 
-    /// Missing frames to report while nothing comes, in portions of a quarter of a second. Stays behind, because the frames that end the silence were captured before they arrive.
+    /// Missing frames to report while nothing comes, in portions of a quarter of a second. Stays behind, because the
+    /// frames that end the silence were captured before they arrive.
     mutating func missing(at now: Int64, sampleRate: Int) -> Int64 {
         guard cause != nil else { return 0 }
         let count = frames(from: arrival, until: now - Self.margin, sampleRate: sampleRate) - reported
