@@ -45,8 +45,6 @@ struct SpeechGate {
 @safe
 final class SpeechFilter {
     static let chunkLength = 512
-    /// Frames that the detector hears in one call, so that a long buffer takes no more memory than a short one.
-    private static let blockLength = 16 * chunkLength
 
     private let detector: OpaquePointer
     private var gate = SpeechGate()
@@ -71,24 +69,19 @@ final class SpeechFilter {
     /// Takes audio and hands on what is speech: `pass` gets samples and how many frames lie between the first of them
     /// and the end of `samples`.
     func filter(
-        _ samples: [Float], pass: (ArraySlice<Float>, _ framesBeforeEnd: Int) throws(StenoError) -> Void
+        _ samples: ArraySlice<Float>, pass: (ArraySlice<Float>, _ framesBeforeEnd: Int) throws(StenoError) -> Void
     ) throws(StenoError) {
-        var rest = samples[...]
-        while !rest.isEmpty {
-            let block = rest.prefix(Self.blockLength)
-            rest = rest.dropFirst(block.count)
-            held += block
-            let chunks = (held.count - heard) / Self.chunkLength
-            if chunks == 0 { continue }
-            for probability in try probabilities(held[heard..<heard + chunks * Self.chunkLength]) {
-                heard += Self.chunkLength
-                let count = min(gate.chunksToPass(probability) * Self.chunkLength, heard)
-                if count > 0 { try pass(held[heard - count..<heard], held.count - heard + count + rest.count) }
-                // What may still pass when the gate opens with the next chunk.
-                let kept = gate.isOpen ? 0 : min(heard, SpeechGate.longestPause * Self.chunkLength)
-                held.removeFirst(heard - kept)
-                heard = kept
-            }
+        held += samples
+        let chunks = (held.count - heard) / Self.chunkLength
+        if chunks == 0 { return }
+        for probability in try probabilities(held[heard..<heard + chunks * Self.chunkLength]) {
+            heard += Self.chunkLength
+            let count = min(gate.chunksToPass(probability) * Self.chunkLength, heard)
+            if count > 0 { try pass(held[heard - count..<heard], held.count - heard + count) }
+            // What may still pass when the gate opens with the next chunk.
+            let kept = gate.isOpen ? 0 : min(heard, SpeechGate.longestPause * Self.chunkLength)
+            held.removeFirst(heard - kept)
+            heard = kept
         }
     }
 

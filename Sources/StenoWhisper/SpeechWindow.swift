@@ -31,9 +31,9 @@ struct SpeechWindow {
         return start..<pieces[last].frame + Int64(range.upperBound - pieces[last].index)
     }
 
-    /// The stretch without a hole in which most of `range` lies.
+    /// The stretch without a hole in which most of `range` lies, which is not empty.
     func mainPiece(of range: Range<Int>) -> Range<Int> {
-        let stretches = (piece(at: range.lowerBound)...piece(at: max(range.lowerBound, range.upperBound - 1))).map {
+        let stretches = (piece(at: range.lowerBound)...piece(at: range.upperBound - 1)).map {
             pieces[$0].index..<($0 + 1 < pieces.count ? pieces[$0 + 1].index : samples.count)
         }
         return stretches.max { $0.clamped(to: range).count < $1.clamped(to: range).count } ?? range

@@ -1,9 +1,9 @@
 import CWhisper
-import Synchronization
+import StenoAudio
 
 /// What whisper.cpp and ggml say while they work. Silent unless somebody listens.
 public enum WhisperLog {
-    private static let handler = Mutex<(@Sendable (String) -> Void)?>(nil)
+    private static let handler = Lock<(@Sendable (String) -> Void)?>(nil)
 
     /// Routes the lines to `handler`, from any thread; nil silences them. There is one log for the process, because
     /// the libraries have one.

@@ -63,12 +63,19 @@ final class WhisperRecognizer: SpeechRecognizer {
 
     func finish() throws { try decodeEverything() }
 
-    private func take(_ samples: [Float], at frame: Int64) throws(StenoError) {
-        if session.isCancelled { throw WindowDecoder.cancelled }
-        guard let filter else { return try append(samples[...], at: frame) }
-        let end = frame + Int64(samples.count)
-        try filter.filter(samples) { (speech, framesBeforeEnd) throws(StenoError) in
-            try append(speech, at: end - Int64(framesBeforeEnd))
+    /// Takes audio second by second, so that a long buffer can be cancelled too and needs no more memory.
+    private func take(_ samples: [Float], at start: Int64) throws(StenoError) {
+        for first in stride(from: 0, to: samples.count, by: Self.sampleRate) {
+            if session.isCancelled { throw WindowDecoder.cancelled }
+            let part = samples[first..<min(first + Self.sampleRate, samples.count)]
+            guard let filter else {
+                try append(part, at: start + Int64(first))
+                continue
+            }
+            let end = start + Int64(part.endIndex)
+            try filter.filter(part) { (speech, framesBeforeEnd) throws(StenoError) in
+                try append(speech, at: end - Int64(framesBeforeEnd))
+            }
         }
     }
 
@@ -118,22 +125,26 @@ final class WhisperRecognizer: SpeechRecognizer {
         let bounds = start..<min(max(segment.range.upperBound, start + Self.shortestText), count)
         let words = segment.words(within: bounds, language: options.translate ? "en" : language)
         guard options.wordTimes else { return send(words, in: bounds, language: language) }
+        func piece(of word: WindowWord) -> Range<Int> {
+            let start = min(word.range.lowerBound, bounds.upperBound - 1)
+            return window.mainPiece(of: start..<max(start + 1, word.range.upperBound))
+        }
         var rest = words[...]
         while let first = rest.first {
-            let piece = window.mainPiece(of: first.range)
-            let part = rest.prefix { window.mainPiece(of: $0.range) == piece }
-            send(Array(part), in: bounds.clamped(to: piece), language: language)
+            let home = piece(of: first)
+            let part = rest.prefix { piece(of: $0) == home }
+            send(Array(part), in: bounds.clamped(to: home), language: language)
             rest = rest.dropFirst(part.count)
         }
     }
 
     private func send(_ words: [WindowWord], in range: Range<Int>, language: String?) {
         let text = words.map(\.text).joined().trimmed
-        if text.isEmpty || range.isEmpty { return }
+        if text.isEmpty { return }
         let frames = window.sessionFrames(range)
         let start = max(frames.lowerBound, finalizedEnd)
-        if start >= frames.upperBound { return }
-        finalizedEnd = frames.upperBound
+        // Text is not lost, whatever its times are.
+        finalizedEnd = max(frames.upperBound, start + 1)
         let bounds = Self.time(start..<finalizedEnd)
         // Words have times only where no audio was left out within `range`, so one shift places them all.
         let shift = frames.lowerBound - Int64(range.lowerBound)

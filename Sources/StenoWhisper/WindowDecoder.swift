@@ -3,6 +3,7 @@ import Dispatch
 import Glibc
 import StenoAnalysis
 import StenoAudio
+import Synchronization
 
 /// What whisper.cpp made of one window.
 struct DecodedWindow {
@@ -75,8 +76,9 @@ final class WindowDecoder {
             if isCancelled() { throw Self.cancelled }
         }
         if isCancelled() { throw Self.cancelled }
-        guard pass.code == 0 else {
-            throw StenoError(.engineFailed, "whisper.cpp failed to decode a window.", nativeCode: Int(pass.code))
+        let code = pass.code.load(ordering: .acquiring)
+        guard code == 0 else {
+            throw StenoError(.engineFailed, "whisper.cpp failed to decode a window.", nativeCode: Int(code))
         }
         let spoken = unsafe whisper_full_lang_id_from_state(state.pointer)
         if language == nil { language = unsafe whisper_lang_str(spoken).map { unsafe String(cString: $0) } }
@@ -132,10 +134,12 @@ private final class WhisperState: @unchecked Sendable {
 
 /// One call of whisper.cpp.
 //
-// @unchecked: `run` writes on its thread, and everything is read after `done` was signalled; the rest is constant.
+// @unchecked: `run` writes on its thread, then stores `code`, which is loaded before anything else is read; the rest is
+// constant.
 private final class Pass: @unchecked Sendable {
     let done = DispatchSemaphore(value: 0)
-    private(set) var code: Int32 = -1
+    /// What whisper.cpp returned.
+    let code = Atomic<Int32>(-1)
 
     private let state: WhisperState
     private let transcriber: WhisperTranscriber
@@ -193,7 +197,7 @@ private final class Pass: @unchecked Sendable {
             return !pass.hasEncoded && !pass.isCancelled()
         }
 
-        code = unsafe (usesPrompt ? transcriber.prompt : []).withUnsafeBufferPointer { prompt in
+        let code = unsafe (usesPrompt ? transcriber.prompt : []).withUnsafeBufferPointer { prompt in
             unsafe parameters.prompt_tokens = prompt.baseAddress
             unsafe parameters.prompt_n_tokens = Int32(prompt.count)
             return unsafe (language ?? "auto").withCString { language in
@@ -206,6 +210,7 @@ private final class Pass: @unchecked Sendable {
         }
         // On this one failure the state is freed already.
         if code == -7 { unsafe state.pointer = nil }
+        self.code.store(code, ordering: .releasing)
     }
 
     private static func of(_ pointer: UnsafeMutableRawPointer?) -> Pass {
@@ -222,29 +227,5 @@ private final class Pass: @unchecked Sendable {
         let earliest = (progress * length + 99) / 100
         let place = [lastText.map { $0 / hop } ?? 0, window].first { 100 * $0 / length == progress } ?? earliest
         return place > 0 && place < length ? min(place * hop, samples.count) : samples.count
-    }
-}
-
-/// Runs `body` on a new thread.
-private func startThread(_ body: @escaping @Sendable () -> Void) throws(StenoError) {
-    final class Box: Sendable {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-    var thread = pthread_t()
-    var attributes = pthread_attr_t()
-    unsafe pthread_attr_init(&attributes)
-    defer { unsafe _ = pthread_attr_destroy(&attributes) }
-    unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    let box = unsafe Unmanaged.passRetained(Box(body))
-    let code = unsafe pthread_create(
-        &thread, &attributes,
-        { box in
-            unsafe box.map { unsafe Unmanaged<Box>.fromOpaque($0).takeRetainedValue().body() }
-            return nil
-        }, box.toOpaque())
-    guard code == 0 else {
-        unsafe box.release()
-        throw StenoError(.insufficientResources, "No thread can be started to decode on.", nativeCode: Int(code))
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import StenoAnalysis
 import StenoAudio
+import StenoTesting
 import StenoWhisper
 import Synchronization
 import Testing
@@ -189,6 +190,12 @@ import Testing
         #expect(session.results.starts(with: first))
         checkOrder(session.results, frames: 2 * speech.count + 16_000)
         #expect(plainWords(session.results.map(\.text)) == plainWords([Self.sentences[0], Self.sentences[0]]))
+    }
+
+    @Test func keepsTheLawsOfModules() async throws {
+        let speech = AudioBuffer(interleaved: try Fixtures.speech(Self.sentences[0]), sampleRate: 16_000)
+        let broken = await checkTranscriber(speech: speech) { try makeTranscriber(detector: true) { $0.beamSize = 1 } }
+        #expect(broken.isEmpty)
     }
 
     /// Law A9. The engine itself looks only after a whole pass of its encoder.
