@@ -1,6 +1,7 @@
 import Foundation
 import PulseTestServer
 import Steno
+import Synchronization
 import Testing
 
 /// Law F1, with the programs themselves and `kill -9`. Ten random moments each; fifty with STENO_SOAK.
@@ -33,6 +34,7 @@ struct KillTests {
         let folder = try Folder()
         let jfk = try samples(of: root.appending(path: ".steno/samples/jfk.wav").path)
         let played = folder.path("played.wav")
+        let printedFinals = Atomic(0)
         try write((0..<20).flatMap { _ in jfk }, to: played, sampleRate: 16000, channelLayout: .mono)
         try await several(kills, atOnce: 2) { index in
             let (lines, vtt, wav) = (
@@ -51,6 +53,7 @@ struct KillTests {
             }
             #expect(text(of: lines).isEmpty || text(of: lines).hasSuffix("\n"))
             let finals = printed.filter { $0.isFinal == true && $0.text?.isEmpty == false }
+            printedFinals.add(finals.count, ordering: .relaxed)
             let cues = try WebVTTReader.read(text(of: vtt).utf8)
             #expect(text(of: vtt).hasSuffix("\n\n"))
             #expect(zip(cues, cues.dropFirst()).allSatisfy { $0.range.end <= $1.range.start })
@@ -61,6 +64,7 @@ struct KillTests {
             let end = finals.map(\.end).max() ?? 0
             #expect(Double(recorded.count) / 16000 >= end - 1)
         }
+        #expect(printedFinals.load(ordering: .relaxed) > 0, "every program was killed before its first caption")
     }
 
     private struct Line: Decodable {

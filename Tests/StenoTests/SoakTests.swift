@@ -156,6 +156,32 @@ struct SoakTests {
         }
     }
 
+    /// Everything but the recognizer, at 48 kHz in stereo, for a minute of real time. The figure counts in a release build.
+    @Test(.enabled(if: isSoak)) func theCostOfALiveSession() async {
+        await #expect(processExitsWith: .success) {
+            let path = temporaryFile()
+            defer { remove(path) }
+            func processorTime() -> Double {
+                var time = timespec()
+                unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+                return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+            }
+            let format = AudioFormat(sampleRate: 48000, channelCount: 2, sampleFormat: .int16)
+            let device = ScriptedCaptureDevice(format: format, pace: .realTime, [.frames(.max)])
+            let session = LiveSession(
+                source: CaptureSource { () throws(StenoError) in try device.open() }, recording: .init(path: path),
+                transcriber: ScriptedTranscriber(keepsCalls: false))
+            try await session.start()
+            try await Task.sleep(for: .seconds(2))
+            let (before, start) = (processorTime(), ContinuousClock.now)
+            try await Task.sleep(for: .seconds(60))
+            let share = (processorTime() - before) / ((ContinuousClock.now - start) / .seconds(1))
+            let draft = await session.stop()
+            #expect(draft.untranscribed == nil)
+            report("cost: \(share * 100) % of one core; \(draft.status.statistics)")
+        }
+    }
+
     /// Case 109: sessions leave nothing behind, and neither do those that fail.
     @Test func manySessionsLeaveNothingBehind() async {
         await #expect(processExitsWith: .success) {
