@@ -31,6 +31,7 @@ let modules = [
     Module(name: "StenoALSA", dependencies: ["StenoAudio", "CALSA"]),
     Module(name: "StenoPulseAudio", dependencies: ["StenoAudio", "CPulse"]),
     Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
+    Module(name: "StenoVosk", dependencies: ["StenoAnalysis", "StenoAudio"]),
     // The whole way put together.
     Module(
         name: "Steno",
@@ -47,6 +48,7 @@ let package = Package(
     name: "steno",
     products: modules.map { .library(name: $0.name, targets: [$0.name]) } + [
         .executable(name: "transcribe", targets: ["transcribe"]),
+        .executable(name: "convert", targets: ["convert"]),
         .executable(name: "list-devices", targets: ["list-devices"]),
         .executable(name: "record", targets: ["record"]),
         .executable(name: "live-captions", targets: ["live-captions"]),
@@ -65,6 +67,11 @@ let package = Package(
             name: "transcribe",
             dependencies: ["Steno", "StenoWhisper"],
             path: "Examples/transcribe",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "convert",
+            dependencies: ["Steno"],
+            path: "Examples/convert",
             swiftSettings: settings),
         .executableTarget(
             name: "list-devices",
@@ -91,7 +98,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "StenoTesting", "CConversionReference"],
+            dependencies: ["Steno", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses"],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(
@@ -100,6 +107,7 @@ let package = Package(
             path: "Benchmarks/CConversionReference"),
 
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        .target(name: "ChildProcesses", path: "Tests/ChildProcesses", swiftSettings: settings),
         test("StenoAudioTests", ["StenoAudio"]),
         test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
         .target(name: "PulseTestServer", path: "Tests/PulseTestServer", swiftSettings: settings),
@@ -112,8 +120,9 @@ let package = Package(
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
+        test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoWhisper", "CAllocationCounter"]),
-        test("TranscribeTests", ["Steno"]),
+        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
         test("ProgramTests", ["record", "live-captions", "Steno", "PulseTestServer"]),
     ],
     swiftLanguageModes: [.v6]

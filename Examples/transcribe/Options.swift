@@ -1,3 +1,4 @@
+import Foundation
 import Steno
 
 /// What the command line asks for.
@@ -57,9 +58,16 @@ struct Options {
                 guard let next = rest.popFirst() else { throw UsageError(message: "\(name) needs a value") }
                 return next
             }
+            func flag() throws(UsageError) {
+                if parts.count == 2 { throw UsageError(message: "\(name) takes no value") }
+            }
             switch name {
-            case "--help", "-h": wantsHelp = true
-            case "--no-detector": usesDetector = false
+            case "--help", "-h":
+                try flag()
+                wantsHelp = true
+            case "--no-detector":
+                try flag()
+                usesDetector = false
             case "--model": model = try value()
             case "--language": language = try value()
             case "--output": output = try value()
@@ -88,5 +96,14 @@ struct Options {
         if files.count > 1, let format, ![.text, .jsonLines].contains(format) {
             throw UsageError(message: "several files do not fit into one \(format.rawValue) output; call once for each")
         }
+        for file in files where Options.isSameFile(file, output) {
+            throw UsageError(message: "the output would overwrite the input \(file)")
+        }
+    }
+
+    private static func isSameFile(_ a: String, _ b: String) -> Bool {
+        var (first, second) = (stat(), stat())
+        guard unsafe stat(a, &first) == 0, unsafe stat(b, &second) == 0 else { return false }
+        return first.st_mode & S_IFMT == S_IFREG && first.st_dev == second.st_dev && first.st_ino == second.st_ino
     }
 }

@@ -11,7 +11,7 @@ struct Transcribe {
         do {
             options = try Options(Array(CommandLine.arguments.dropFirst()))
         } catch {
-            Terminal.say("transcribe: \(error.message)\n\(Options.help)")
+            Terminal.say("transcribe: \(error.message); transcribe --help tells what there is\n")
             exit(ExitCode.usage.rawValue)
         }
         if options.wantsHelp {
@@ -53,38 +53,30 @@ struct Transcribe {
         let progress = Progress()
         var partial = Transcript()
         var writing = output
-        var failure: StenoError?
-        func attempt(_ body: () throws(StenoError) -> Void) {
-            do throws(StenoError) { if failure == nil { try body() } } catch { failure = error }
-        }
-        var outcome: Transcript?
+        defer { output = writing }
+        let transcript: Transcript
         do throws(StenoError) {
-            outcome = try await transcription.run { update in
+            transcript = try await transcription.run { (update) throws(StenoError) in
                 switch update {
                 case .result(let result):
                     partial.apply(result)
                     guard result.isFinal, !result.isEmpty else { return }
                     Terminal.clearProgress()
-                    attempt { () throws(StenoError) in try writing.append(TranscriptSegment(result)) }
+                    try writing.append(TranscriptSegment(result))
                 case .progress(let time, let total):
                     progress.show(time, of: total)
                 }
             }
         } catch {
             // What was done so far is a valid file; a file of which nothing could be read leaves no output.
-            if writing.hasBegun { attempt { () throws(StenoError) in try writing.end(partial) } }
-            output = writing
+            if writing.hasBegun, error.code != .outputFailed { try writing.end(partial) }
             throw error
         }
         Terminal.clearProgress()
-        if let outcome {
-            attempt { () throws(StenoError) in try writing.end(outcome) }
-            for event in outcome.events where event.kind == .fileWarning {
-                Terminal.say("transcribe: \(file): \(event.detail)\n")
-            }
+        try writing.end(transcript)
+        for event in transcript.events where event.kind == .fileWarning {
+            Terminal.say("transcribe: \(file): \(event.detail)\n")
         }
-        output = writing
-        if let failure { throw failure }
     }
 
     /// Calls `body` at the first interrupt; a second one ends the process at once.

@@ -44,15 +44,16 @@ public struct FileTranscription: Sendable {
 
     /// Transcribes to the end.
     ///
-    /// Cancelling the task stops a running decode within 200 ms and throws `cancelled`; what `update` got until then
-    /// stands.
+    /// Cancelling the task stops a running decode within 200 ms and throws `cancelled`, also while the source blocks;
+    /// what `update` got until then stands.
     ///
-    /// - Parameter update: called in order, one call at a time.
-    /// - Throws: what the source, the conversion or the transcriber could not do. An error of the source in the middle
-    ///   comes after the results for the audio before it.
-    public func run(_ update: (Update) async -> Void = { _ in }) async throws(StenoError) -> Transcript {
-        let inputs = try await StreamInputs.open(open, for: transcriber, options: options)
-        let total = await inputs.claimedDuration
+    /// - Parameter update: called in order, one call at a time; an error that it throws ends the work.
+    /// - Throws: what the source, the conversion, the transcriber or `update` could not do. An error of the source in the
+    ///   middle comes after the results for the audio before it.
+    public func run(
+        _ update: (Update) async throws(StenoError) -> Void = { _ in }
+    ) async throws(StenoError) -> Transcript {
+        let inputs = StreamInputs(open, for: transcriber, options: options)
         let analyzer = SpeechAnalyzer(modules: [transcriber])
         var transcript = Transcript()
         // Not a child task: when this one is cancelled the analyzer must still hear of it.
@@ -69,17 +70,21 @@ public struct FileTranscription: Sendable {
         do throws(StenoError) {
             for try await result in transcriber.results {
                 transcript.apply(result)
-                await update(.result(result))
-                if result.isFinal { await update(.progress(through: result.resultsFinalizationTime, total: total)) }
+                try await update(.result(result))
+                if result.isFinal {
+                    try await update(
+                        .progress(through: result.resultsFinalizationTime, total: inputs.claimedDuration))
+                }
             }
         } catch {
             await analyzer.cancelAndFinishNow()
-            throw await feeding.value ?? error
+            _ = await feeding.value
+            throw error
         }
         if let error = await feeding.value { throw error }
         transcript.duration = await inputs.duration
         for event in await inputs.events + analyzer.events { transcript.events.note(event) }
-        await update(.progress(through: transcript.duration, total: total))
+        try await update(.progress(through: transcript.duration, total: inputs.claimedDuration))
         return transcript
     }
 }

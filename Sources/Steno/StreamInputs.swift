@@ -8,70 +8,77 @@ actor StreamInputs {
     private let executor = BlockingExecutor(label: "steno.reader")
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
-    private let source: any CaptureStream
-    private let converter: AnalyzerInputConverter
-    private var buffer: AudioBuffer
+    private final class Stream {
+        let source: any CaptureStream
+        let converter: AnalyzerInputConverter
+        var buffer: AudioBuffer
+
+        init(source: any CaptureStream, converter: AnalyzerInputConverter) {
+            self.source = source
+            self.converter = converter
+            buffer = AudioBuffer(format: source.format, frameCapacity: max(1, source.format.sampleRate / 4))
+        }
+    }
+
+    private let open: @Sendable () throws(StenoError) -> sending any CaptureStream
+    private let module: any SpeechModule
+    private let options: AnalyzerInputConverter.Options
+    private let claimed = Lock<MediaTime?>(nil)
+    private var stream: Stream?
     private var ready: [AnalyzerInput] = []
     private var hasEnded = false
 
-    private init(source: sending any CaptureStream, converter: sending AnalyzerInputConverter) {
-        let format = source.format
-        self.source = source
-        self.converter = converter
-        buffer = AudioBuffer(format: format, frameCapacity: max(1, format.sampleRate / 4))
+    /// - Parameter open: called with the first ``next()``, on the thread that may block: a pipe may be silent for long.
+    init(
+        _ open: @escaping @Sendable () throws(StenoError) -> sending any CaptureStream, for module: any SpeechModule,
+        options: AnalyzerInputConverter.Options
+    ) {
+        self.open = open
+        self.module = module
+        self.options = options
     }
 
-    /// The length that the source claims.
-    var claimedDuration: MediaTime? { source.duration }
+    /// The length that the source claims; nil before it is open. Waits for nothing.
+    nonisolated var claimedDuration: MediaTime? { claimed.withLock { $0 } }
 
     /// The audio that came out so far.
     var duration: MediaTime {
-        MediaTime(frames: converter.retimer.nextFrame, sampleRate: converter.analyzerFormat.sampleRate)
+        guard let converter = stream?.converter else { return .zero }
+        return MediaTime(frames: converter.retimer.nextFrame, sampleRate: converter.analyzerFormat.sampleRate)
     }
 
-    var events: [TimelineEvent] { source.events + converter.events }
+    var events: [TimelineEvent] { stream.map { $0.source.events + $0.converter.events } ?? [] }
 
     /// The next input, or nil at the end of the source.
     func next() throws(StenoError) -> AnalyzerInput? {
+        let stream: Stream
+        if let opened = self.stream { stream = opened } else { stream = try openStream() }
+        self.stream = stream
         while ready.isEmpty && !hasEnded {
-            switch try source.read(into: &buffer) {
+            switch try stream.source.read(into: &stream.buffer) {
             case .frames:
-                ready = try converter.convert(buffer)
+                ready = try stream.converter.convert(stream.buffer)
             case .gap(let frames, let kind):
-                try converter.skip(frames, kind: kind) { (input) throws(StenoError) in ready.append(input) }
+                try stream.converter.skip(frames, kind: kind) { (input) throws(StenoError) in ready.append(input) }
             case .nothing, .notice:
                 break
             case .end:
                 hasEnded = true
-                ready = try converter.finish()
+                ready = try stream.converter.finish()
             }
         }
         return ready.isEmpty ? nil : ready.removeFirst()
     }
 
-    /// - Parameter open: called on the thread that may block.
-    static func open(
-        _ open: @escaping @Sendable () throws(StenoError) -> sending any CaptureStream, for module: any SpeechModule,
-        options: AnalyzerInputConverter.Options
-    ) async throws(StenoError) -> StreamInputs {
-        try await Opener().open(open, for: module, options: options)
+    private func openStream() throws(StenoError) -> Stream {
+        let source = try open()
+        let converter = try AnalyzerInputConverter.converter(
+            compatibleWith: [module], considering: source.format, resampler: SoxrResamplerFactory(), options: options)
+        let duration = source.duration
+        claimed.withLock { $0 = duration }
+        return Stream(source: source, converter: converter)
     }
 
-    private actor Opener {
-        private let executor = BlockingExecutor(label: "steno.opener")
-        nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
-
-        func open(
-            _ open: @Sendable () throws(StenoError) -> sending any CaptureStream, for module: any SpeechModule,
-            options: AnalyzerInputConverter.Options
-        ) throws(StenoError) -> StreamInputs {
-            let source = try open()
-            let converter = try AnalyzerInputConverter.converter(
-                compatibleWith: [module], considering: source.format, resampler: SoxrResamplerFactory(),
-                options: options)
-            return StreamInputs(source: source, converter: converter)
-        }
-    }
 }
 
 /// The inputs as the sequence that an analyzer takes.

@@ -111,7 +111,7 @@ public enum ALSA {
             guard let format else {
                 throw StenoError(
                     .unsupportedDeviceFormat,
-                    "\(device) has no sample format that can be read; its name with plughw: instead of hw: may have.")
+                    "\(device) has no sample format that can be read; its name with plughw: instead of hw: may.")
             }
             try unsafe check(snd_pcm_hw_params_set_format(pcm, parameters, format.native), asked)
             var channels = UInt32(request.channelCount ?? 2)
@@ -159,7 +159,7 @@ public enum ALSA {
         }
         switch -status {
         case EBUSY, EAGAIN:
-            return error(.deviceBusy, "Another program uses it; close that one, or take a shared device such as default.")
+            return error(.deviceBusy, "Another program uses it; close that one, or take a shared device.")
         case EACCES, EPERM:
             return error(.devicePermissionDenied, "This user may not use it; it may have to join the group audio.")
         case ECONNREFUSED, ENOTCONN, ECONNRESET, ETIMEDOUT:
@@ -185,7 +185,9 @@ public enum ALSA {
                 unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             let node = directory + "/" + name
-            if name.hasPrefix("controlC") || name.hasPrefix("pcmC"), unsafe access(node, R_OK | W_OK) != 0, errno == EACCES {
+            if name.hasPrefix("controlC") || name.hasPrefix("pcmC"), unsafe access(node, R_OK | W_OK) != 0,
+                errno == EACCES
+            {
                 return node
             }
         }

@@ -56,9 +56,10 @@ public import StenoAudio
 
     public func read(into buffer: inout AudioBuffer) throws(StenoError) -> CaptureRead {
         if buffer.format != format { buffer = AudioBuffer(format: format, frameCapacity: buffer.frameCapacity) }
-        if !isStarted, let gap = try start() { return gap }
+        if !isStarted { try start() }
         let ready = unsafe snd_pcm_wait(pcm, 100)
         guard ready > 0 else { return ready == 0 ? .nothing : try interrupted(ready) }
+        if let gap = missingFrames() { return gap }
         let capacity = buffer.frameCapacity
         var count = 0
         unsafe buffer.withUnsafeMutableBytes { bytes in
@@ -77,15 +78,20 @@ public import StenoAudio
         return .nothing
     }
 
-    /// Starts the device; returns the gap that the interruption before made.
-    private func start() throws(StenoError) -> CaptureRead? {
+    private func start() throws(StenoError) {
         var status = unsafe snd_pcm_prepare(pcm)
         if status >= 0 { status = unsafe snd_pcm_start(pcm) }
         guard status >= 0 else { throw ALSA.readError(status) }
         isStarted = true
+    }
+
+    /// The gap that an interruption made, once there are frames again: they were captured up to now.
+    private func missingFrames() -> CaptureRead? {
         guard let since = missingSince else { return nil }
+        let waiting = unsafe Int64(snd_pcm_avail_update(pcm))
+        guard waiting > 0 else { return nil }
         missingSince = nil
-        let missing = (now() - since) * Int64(format.sampleRate) / 1_000_000_000
+        let missing = (now() - since) * Int64(format.sampleRate) / 1_000_000_000 - waiting
         return missing > 0 ? .gap(frameCount: missing, kind: missingKind) : nil
     }
 

@@ -25,6 +25,9 @@ public final class AnalyzerInputConverter {
         }
     }
 
+    /// What every recognizer takes, in one form or another: 16 kHz, mono, `int16`.
+    public static let compatibleFormat = AudioFormat(sampleRate: 16000, channelCount: 1, sampleFormat: .int16)
+
     public let analyzerFormat: AudioFormat
     /// The counts and the source's clock so far.
     public private(set) var retimer: AnalyzerInputRetimer
@@ -35,6 +38,8 @@ public final class AnalyzerInputConverter {
     private let converter: AudioConverter
     private var output: AudioBuffer
     private var sourceFormat: AudioFormat?
+    /// Where the converter's stream began on the timeline.
+    private var streamStart: Int64 = 0
 
     /// - Parameter analyzerFormat: what the analyzer takes; see ``SpeechAnalyzer/bestAvailableAudioFormat(compatibleWith:considering:)``.
     public init(analyzerFormat: AudioFormat, resampler: any ResamplerFactory, options: Options = Options()) {
@@ -100,6 +105,7 @@ public final class AnalyzerInputConverter {
     public func finish(_ body: (AnalyzerInput) throws(StenoError) -> Void) throws(StenoError) {
         try converter.finish(into: &output)
         try emit(body)
+        streamStart = retimer.nextFrame
     }
 
     /// Frames that came out, and those still held, less what the source's own count makes of them (law T5).
@@ -117,6 +123,7 @@ public final class AnalyzerInputConverter {
         case .keep:
             try finish(body)
             retimer.jump()
+            streamStart = retimer.nextFrame
         case .fill:
             var rest = frameCount
             var silence = AudioBuffer.silence(format: format, frameCount: Int(min(rest, Int64(format.sampleRate))))
@@ -137,6 +144,12 @@ public final class AnalyzerInputConverter {
     }
 
     private func emit(_ body: (AnalyzerInput) throws(StenoError) -> Void) throws(StenoError) {
+        for change in converter.takeChannelChanges() {
+            let time = MediaTime(frames: streamStart + change.frame, sampleRate: analyzerFormat.sampleRate)
+            events.note(
+                TimelineEvent(
+                    .channels, range: MediaTimeRange(start: time, end: time), detail: change.report.description))
+        }
         guard output.frameCount > 0 else { return }
         try body(AnalyzerInput(buffer: output, bufferStartTime: retimer.stamp(frameCount: output.frameCount)))
     }

@@ -8,10 +8,19 @@ struct ArrivalClock {
     private var arrival: Int64
     /// Missing frames that were reported since, by the clock or by the source.
     private var reported: Int64 = 0
+    /// When the flow began again, and how many frames came since.
+    private var resumed: Int64 = .min
+    private var flowed: Int64 = 0
+    /// Frames that were reported as missing and came late, in a burst. They are taken off the next report, so that the
+    /// timeline stays by the clock.
+    private var late: Int64 = 0
 
     init(openedAt now: Int64) { arrival = now }
 
-    mutating func interrupt(_ kind: TimelineEvent.Kind) { cause = kind }
+    mutating func interrupt(_ kind: TimelineEvent.Kind) {
+        if cause == nil { (reported, late) = (reported + late, 0) }
+        cause = kind
+    }
 
     /// Counts a gap that the source reported itself.
     mutating func noteGap(_ frameCount: Int64) { reported += frameCount }
@@ -19,21 +28,30 @@ struct ArrivalClock {
     /// Takes note of frames and returns how many are missing before them: none while the flow is not interrupted.
     mutating func arrived(_ frameCount: Int, at now: Int64, sampleRate: Int) -> Int64 {
         defer { (cause, arrival, reported) = (nil, now, 0) }
-        guard cause != nil else { return 0 }
-        return max(0, frames(until: now, sampleRate: sampleRate) - Int64(frameCount) - reported)
+        guard cause != nil else {
+            flowed += Int64(frameCount)
+            let ahead = flowed - frames(from: resumed, until: now, sampleRate: sampleRate)
+            // Less than 0.1 s is a matter of buffers.
+            if resumed != .min, now - resumed < 5_000_000_000, ahead > sampleRate / 10 { late = max(late, ahead) }
+            return 0
+        }
+        (resumed, flowed) = (now, 0)
+        return max(0, frames(from: arrival, until: now, sampleRate: sampleRate) - Int64(frameCount) - reported)
     }
 
-    /// Missing frames to report while nothing comes, in portions of a quarter of a second. Stays half a second behind,
-    /// because the frames that end the silence were captured before they arrive.
+    /// How far the reports stay behind, in nanoseconds.
+    static let margin: Int64 = 500_000_000
+
+    /// Missing frames to report while nothing comes, in portions of a quarter of a second. Stays behind, because the frames that end the silence were captured before they arrive.
     mutating func missing(at now: Int64, sampleRate: Int) -> Int64 {
         guard cause != nil else { return 0 }
-        let count = frames(until: now - 500_000_000, sampleRate: sampleRate) - reported
+        let count = frames(from: arrival, until: now - Self.margin, sampleRate: sampleRate) - reported
         guard count >= sampleRate / 4 else { return 0 }
         reported += count
         return count
     }
 
-    private func frames(until now: Int64, sampleRate: Int) -> Int64 {
-        Int64(divide(Int128(now - arrival) * Int128(sampleRate), by: 1_000_000_000, rounding: .toNearestOrAwayFromZero))
+    private func frames(from start: Int64, until now: Int64, sampleRate: Int) -> Int64 {
+        Int64(divide(Int128(now - start) * Int128(sampleRate), by: 1_000_000_000, rounding: .toNearestOrAwayFromZero))
     }
 }

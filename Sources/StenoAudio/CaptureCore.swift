@@ -4,8 +4,9 @@ import Synchronization
 /// What the capture thread, the supervisor and the consumer share.
 ///
 /// Three parties: the capture thread (``CaptureReader``) reads the device and writes ring, marks and gauges; the
-/// consumer calls ``next(isolation:)``; the supervisor, a thread too, wakes the consumer, so that the capture thread
-/// need not touch its lock, and ends the capture when a call into the device does not come back.
+/// consumer calls ``next(isolation:)`` or ``nextBlocking()``; the supervisor, a thread too, resumes a suspended
+/// consumer, so that the capture thread need not touch its lock, and ends the capture when a call into the device does
+/// not come back.
 final class CaptureCore: Sendable {
     /// What lies between frames, at a place in the ring that was current when it was made.
     struct Mark: Sendable {
@@ -31,12 +32,16 @@ final class CaptureCore: Sendable {
         }
     }
 
-    @safe private struct Control {
-        enum Phase { case idle, started, ended(StenoError?, leftOver: [Mark]) }
+    private struct Control {
+        enum Phase {
+            case idle
+            case started
+            case ended(StenoError?, leftOver: [Mark])
+        }
         var phase = Phase.idle
-        var starting: UnsafeContinuation<Result<AudioFormat, StenoError>, Never>?
+        var starting: CheckedContinuation<Result<AudioFormat, StenoError>, Never>?
         /// Resumed with true: look again. With false: another reader waits already.
-        var waiting: UnsafeContinuation<Bool, Never>?
+        var waiting: CheckedContinuation<Bool, Never>?
     }
 
     let configuration: CaptureSource.Configuration
@@ -83,17 +88,17 @@ final class CaptureCore: Sendable {
 
     func start() async throws(StenoError) -> AudioFormat {
         let result = await withTaskCancellationHandler {
-            await unsafe withUnsafeContinuation { continuation in
+            await withCheckedContinuation { continuation in
                 let refusal = control.withLock { control -> StenoError? in
                     if case .idle = control.phase {
-                        unsafe control.starting = continuation
+                        control.starting = continuation
                         control.phase = .started
                         return nil
                     }
                     return StenoError(.invalidArgument, "A capture source starts once; make a new one.")
                 }
                 if let refusal {
-                    unsafe continuation.resume(returning: .failure(refusal))
+                    continuation.resume(returning: .failure(refusal))
                     return
                 }
                 do throws(StenoError) {
@@ -123,11 +128,11 @@ final class CaptureCore: Sendable {
     func opened(_ format: AudioFormat) { resumeStart(.success(format)) }
 
     private func resumeStart(_ result: Result<AudioFormat, StenoError>) {
-        let starting = unsafe control.withLock { control in
-            defer { unsafe control.starting = nil }
-            return unsafe control.starting
+        let starting = control.withLock { control in
+            defer { control.starting = nil }
+            return control.starting
         }
-        unsafe starting?.resume(returning: result)
+        starting?.resume(returning: result)
     }
 
     private func requestStop() {
@@ -145,7 +150,7 @@ final class CaptureCore: Sendable {
             conclude(nil)
             return
         }
-        let giveUp = SuspendingClock.now + .milliseconds(800)
+        let giveUp = SuspendingClock.now + .milliseconds(500)
         while !closed.load(ordering: .acquiring), SuspendingClock.now < giveUp { usleep(2000) }
         closed.store(true, ordering: .releasing)
         conclude(nil)
@@ -193,11 +198,11 @@ final class CaptureCore: Sendable {
     }
 
     private func resumeConsumer() {
-        let waiting = unsafe control.withLock { control in
-            defer { unsafe control.waiting = nil }
-            return unsafe control.waiting
+        let waiting = control.withLock { control in
+            defer { control.waiting = nil }
+            return control.waiting
         }
-        unsafe waiting?.resume(returning: true)
+        waiting?.resume(returning: true)
     }
 
     // MARK: Consumer
@@ -256,13 +261,13 @@ final class CaptureCore: Sendable {
     /// False when another reader waits already.
     private func waitForMore(than seen: Int, isolation: isolated (any Actor)?) async -> Bool {
         await withTaskCancellationHandler {
-            await unsafe withUnsafeContinuation(isolation: isolation) { continuation in
+            await withCheckedContinuation(isolation: isolation) { continuation in
                 let isAlone = control.withLock { control in
-                    guard unsafe control.waiting == nil else { return false }
-                    unsafe control.waiting = continuation
+                    guard control.waiting == nil else { return false }
+                    control.waiting = continuation
                     return true
                 }
-                guard isAlone else { return unsafe continuation.resume(returning: false) }
+                guard isAlone else { return continuation.resume(returning: false) }
                 // What came between the look into the ring and here has rung in vain.
                 let isLate = published.load(ordering: .sequentiallyConsistent) != seen || isEnded || Task.isCancelled
                 if isLate { resumeConsumer() }
@@ -275,7 +280,11 @@ final class CaptureCore: Sendable {
 
 /// The consumer's side of the ring: turns it back into events, and knows where on the timeline they lie.
 struct CaptureConsumer: Sendable {
-    enum Step: Sendable { case event(CaptureEvent), nothing, end }
+    enum Step: Sendable {
+        case event(CaptureEvent)
+        case nothing
+        case end
+    }
 
     private var ring: AudioRing?
     /// Where the frames in `ring` began to count, and how many frames and missing frames have been since.

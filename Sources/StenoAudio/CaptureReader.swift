@@ -132,10 +132,12 @@ struct CaptureReader: ~Copyable {
     private mutating func nothing() throws(StenoError) {
         let now = core.now
         let quiet = now - quietSince
-        if clock.cause == nil, stream.isSilenceExpected, quiet > 500_000_000 { clock.interrupt(.idle) }
+        let silence = stream.silence
+        let isIdle = silence == .suspended || silence == .idle && quiet > 2_000_000_000
+        if clock.cause == nil, isIdle { clock.interrupt(.idle) }
         reportMissing(at: now)
         if !pending.isEmpty, flush() { core.publish(signals) }
-        if stream.isSilenceExpected {
+        if silence != .fault {
             if clock.cause != nil { quietSince = now }
         } else if quiet > core.configuration.stallTimeout.nanoseconds {
             throw StenoError(
@@ -149,9 +151,12 @@ struct CaptureReader: ~Copyable {
 
     private mutating func reportMissing(at now: Int64) {
         guard let kind = clock.cause else { return }
-        gap(kind, clock.missing(at: now, sampleRate: ring.format.sampleRate))
         if gauges.zero == nil { gauges.zero = quietSince }
-        gauges.arrival = max(gauges.arrival, now - 500_000_000)
+        core.meter.clear()
+        let missing = clock.missing(at: now, sampleRate: ring.format.sampleRate)
+        guard missing > 0 else { return }
+        gap(kind, missing)
+        gauges.arrival = now - ArrivalClock.margin
     }
 
     private mutating func gap(_ kind: TimelineEvent.Kind, _ frameCount: Int64, isDrop: Bool = false) {

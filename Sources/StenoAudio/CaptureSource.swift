@@ -3,7 +3,7 @@ import Synchronization
 /// Live capture from any ``CaptureStream``: thread, ring, counters, clock, reconnection and the sequence of events.
 ///
 /// ```swift
-/// let source = CaptureSource { try ALSACaptureStream(device: "default") }
+/// let source = CaptureSource { () throws(StenoError) in try ALSACaptureStream(device: "default") }
 /// let format = try await source.start()
 /// for try await event in source.events { … }
 /// ```
@@ -69,13 +69,14 @@ public final class CaptureSource: Sendable {
     /// What was captured, for one reader. Ends after ``stop()`` or the source's end, when all is read; throws
     /// ``StenoError`` when the capture failed. A cancelled reader gets `cancelled`; another one can go on.
     ///
-    /// In the steady state, reading allocates nothing as long as the reader keeps fewer than 8 buffers.
+    /// A buffer that the reader has let go is filled again; one that it keeps costs an allocation. Suspending the reader's
+    /// task allocates in the runtime; where that matters, use ``nextEvent()``.
     public var events: Events { Events(source: self) }
 
     /// The next event, for a reader on a thread of its own that may block; the same reader as that of ``events``.
     ///
-    /// Blocks until there is one; a cancelled task gets `cancelled` within 0.1 s. In the steady state this path has no
-    /// allocation at all, while resuming a task costs two inside libdispatch.
+    /// Blocks until there is one; a cancelled task gets `cancelled` within 0.1 s. In the steady state nothing allocates as
+    /// long as the reader keeps fewer than 8 buffers.
     public func nextEvent() throws(StenoError) -> CaptureEvent? { try core.nextBlocking() }
 
     public struct Events: AsyncSequence, Sendable {

@@ -12,6 +12,17 @@ public enum CaptureRead: Sendable, Equatable {
     case end
 }
 
+/// What it means when a stream delivers nothing.
+public enum CaptureSilence: Sendable, Hashable {
+    /// The device should deliver: ``StenoError/Code/deviceTimeout``.
+    case fault
+    /// It may have nothing to deliver, such as a monitor with nothing playing. From 2 s on the time is a gap of kind
+    /// `idle`; before, the audio may only be late.
+    case idle
+    /// It is known to deliver nothing, such as a suspended device. The time is a gap of kind `idle` from the start.
+    case suspended
+}
+
 /// A source of audio as its back end implements it: a synchronous stream that one thread reads.
 ///
 /// The core owns the thread: a stream is opened, read and released on one. `read(into:)` blocks, but comes back at least
@@ -27,9 +38,8 @@ public protocol CaptureStream: AnyObject {
     /// - Throws: ``StenoError``; after an error the stream has ended.
     func read(into buffer: inout AudioBuffer) throws(StenoError) -> CaptureRead
 
-    /// Whether it is normal now that nothing comes: a monitor with nothing playing, a suspended device. Such a time
-    /// becomes a gap of kind `idle`; elsewhere it is a fault (``StenoError/Code/deviceTimeout``). False unless said.
-    var isSilenceExpected: Bool { get }
+    /// What it means now when nothing comes; a fault unless said.
+    var silence: CaptureSilence { get }
 
     /// How long the source says it is; nil when it does not know, as a live one never does.
     var duration: MediaTime? { get }
@@ -39,7 +49,7 @@ public protocol CaptureStream: AnyObject {
 }
 
 extension CaptureStream {
-    public var isSilenceExpected: Bool { false }
+    public var silence: CaptureSilence { .fault }
     public var duration: MediaTime? { nil }
     public var events: [TimelineEvent] { [] }
 }

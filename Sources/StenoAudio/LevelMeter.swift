@@ -23,8 +23,13 @@ final class LevelMeter: Sendable {
     }
 
     func setChannelCount(_ count: Int) {
-        for channel in 0..<min(count, Self.maximumChannelCount) { packed[channel].store(0, ordering: .relaxed) }
         channelCount.store(min(count, Self.maximumChannelCount), ordering: .relaxed)
+        clear()
+    }
+
+    /// Nothing is heard while nothing comes.
+    func clear() {
+        for channel in 0..<channelCount.load(ordering: .relaxed) { packed[channel].store(0, ordering: .relaxed) }
     }
 }
 

@@ -40,7 +40,7 @@ public enum PulseAudio {
     ) {
         var known: [CaptureDevice]?
         func update(_ list: [CaptureDevice]) {
-            CaptureDeviceEvent.changes(from: known ?? list, to: list).forEach { continuation.yield($0) }
+            for event in CaptureDeviceEvent.changes(from: known ?? list, to: list) { continuation.yield(event) }
             known = list
         }
         while !stopping.isSet {

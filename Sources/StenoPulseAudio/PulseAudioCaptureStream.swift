@@ -11,8 +11,8 @@ public import StenoAudio
 /// replaced by another: when it goes, the stream ends with `capture.deviceLost`.
 @safe public final class PulseAudioCaptureStream: CaptureStream {
     public let format: AudioFormat
-    /// True for a monitor, whose output may play nothing, and while the server has suspended the source.
-    public var isSilenceExpected: Bool { isSuspended || device.isMonitor }
+    /// A monitor's output may play nothing, and the server may have suspended the source.
+    public var silence: CaptureSilence { isSuspended ? .suspended : device.isMonitor ? .idle : .fault }
 
     private let connection: PulseConnection
     private let stream: OpaquePointer
@@ -39,7 +39,8 @@ public import StenoAudio
     /// - Throws: ``StenoError`` with `capture.noServer`, `.permissionDenied`, `.noSuchDevice`, `.busy`,
     ///   `.unsupportedFormat`, `.timeout` or `.failed`.
     public init(
-        device: String? = nil, request: CaptureFormatRequest = .init(), server: String? = nil, clientName: String = "Steno"
+        device: String? = nil, request: CaptureFormatRequest = .init(), server: String? = nil,
+        clientName: String = "Steno"
     ) throws(StenoError) {
         let connection = try PulseConnection(server: server, clientName: clientName, timeout: .seconds(5))
         self.connection = connection
@@ -61,7 +62,8 @@ public import StenoAudio
             maxlength: .max, tlength: .max, prebuf: .max, minreq: .max,
             fragsize: UInt32(clamping: pa_usec_to_bytes(20_000, &spec)))
         do throws(StenoError) {
-            let status = unsafe pa_stream_connect_record(stream, device, &attributes, pa_stream_flags_t(rawValue: flags))
+            let status = unsafe pa_stream_connect_record(
+                stream, device, &attributes, pa_stream_flags_t(rawValue: flags))
             guard status >= 0 else { throw Self.error(unsafe pa_context_errno(context), device) }
             try connection.wait { () throws(StenoError) in
                 switch unsafe pa_stream_get_state(stream) {
@@ -170,7 +172,7 @@ public import StenoAudio
         let isSuspended = unsafe pa_stream_is_suspended(stream) > 0
         if isSuspended != self.isSuspended {
             self.isSuspended = isSuspended
-            return .notice(.deviceSuspended, isSuspended ? "The server suspended the source." : "The source is awake again.")
+            return .notice(.deviceSuspended, isSuspended ? "The server suspended the source." : "It is awake again.")
         }
         return nil
     }

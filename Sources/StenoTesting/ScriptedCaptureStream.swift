@@ -11,6 +11,8 @@ public final class ScriptedCaptureDevice: Sendable {
     public enum Step: Sendable {
         /// So many frames, in reads of what the buffer takes.
         case frames(Int)
+        /// So many frames at once, without time going on: they were captured while nothing came.
+        case late(Int)
         /// So many frames of digital zeros.
         case zeros(Int)
         case gap(Int64, TimelineEvent.Kind)
@@ -19,8 +21,8 @@ public final class ScriptedCaptureDevice: Sendable {
         case nothing
         /// One read that brings nothing, after the manual clock moved on.
         case pass(Duration)
-        /// From now on nothing is normal, or not.
-        case expectSilence(Bool)
+        /// From now on this is what it means when nothing comes.
+        case silence(CaptureSilence)
         case format(AudioFormat)
         /// A read that does not come back before ``ScriptedCaptureDevice/release()``.
         case block
@@ -74,7 +76,7 @@ public final class ScriptedCaptureDevice: Sendable {
 /// One opening of a ``ScriptedCaptureDevice``.
 final class ScriptedCaptureStream: CaptureStream {
     private(set) var format: AudioFormat
-    private(set) var isSilenceExpected = false
+    private(set) var silence = CaptureSilence.fault
     private let device: ScriptedCaptureDevice
     private let steps: [ScriptedCaptureDevice.Step]
     private var index = 0
@@ -97,7 +99,9 @@ final class ScriptedCaptureStream: CaptureStream {
         while index < steps.count {
             switch steps[index] {
             case .frames(let count):
-                if deliver(count, isSilent: false, into: &buffer) { return .frames }
+                if deliver(count, into: &buffer) { return .frames }
+            case .late(let count):
+                if deliver(count, isLate: true, into: &buffer) { return .frames }
             case .zeros(let count):
                 if deliver(count, isSilent: true, into: &buffer) { return .frames }
             case .gap(let count, let kind):
@@ -114,7 +118,7 @@ final class ScriptedCaptureStream: CaptureStream {
                 index += 1
                 if case .manual(let clock, _) = device.pace { clock.advance(by: time) }
                 return .nothing
-            case .expectSilence(let expected): isSilenceExpected = expected
+            case .silence(let meaning): silence = meaning
             case .format(let next): format = next
             case .block:
                 while !device.released.load(ordering: .acquiring) { sleep(.milliseconds(5)) }
@@ -126,7 +130,9 @@ final class ScriptedCaptureStream: CaptureStream {
         return .end
     }
 
-    private func deliver(_ count: Int, isSilent: Bool, into buffer: inout AudioBuffer) -> Bool {
+    private func deliver(
+        _ count: Int, isSilent: Bool = false, isLate: Bool = false, into buffer: inout AudioBuffer
+    ) -> Bool {
         let frames = min(count - done, buffer.frameCapacity)
         guard frames > 0 else {
             done = 0
@@ -134,7 +140,7 @@ final class ScriptedCaptureStream: CaptureStream {
         }
         done += frames
         if buffer.format != format { buffer = AudioBuffer(format: format, frameCapacity: buffer.frameCapacity) }
-        pass(frames)
+        if !isLate { pass(frames) }
         let first = device.position.add(Int64(frames), ordering: .relaxed).oldValue
         fill(&buffer, frames, first: first, isSilent: isSilent)
         return true

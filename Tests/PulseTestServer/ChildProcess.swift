@@ -30,7 +30,10 @@ public final class ChildProcess: Sendable {
         unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         var arguments = unsafe command.map { unsafe strdup($0) } + [nil]
         var environment = unsafe variables.map { unsafe strdup($0) } + [nil]
-        defer { for unsafe string in unsafe arguments + environment { unsafe free(string) } }
+        defer {
+            for index in unsafe arguments.indices { unsafe free(arguments[index]) }
+            for index in unsafe environment.indices { unsafe free(environment[index]) }
+        }
         var identifier: pid_t = 0
         let status = unsafe posix_spawnp(&identifier, command[0], &actions, nil, &arguments, &environment)
         guard status == 0 else { throw Failure(command: command, status: status) }

@@ -1,3 +1,4 @@
+import CAllocationCounter
 import StenoAnalysis
 import StenoAudio
 import StenoConversion
@@ -162,5 +163,36 @@ struct RetimerTests {
         }
         // 11 020 000 / 44.1 kHz and 10 000 / 48 kHz, at 16 kHz: 3 998 185.94 + 3333.33.
         #expect(odd.sourceFrames == 4_001_519)
+    }
+
+    /// Case 043: what the converter does with the channels reaches the events, at its place.
+    @Test func aChannelInOppositePhaseIsReported() throws {
+        let left = (0..<32000).map { Float(($0 * 7919) % 2000) / 4000 - 0.25 }
+        let converter = converter()
+        let buffer = AudioBuffer(
+            interleaved: left.flatMap { [$0, -$0] }, sampleRate: 16000, channelLayout: .stereo)
+        let samples = joined(try converter.convert(buffer) + converter.finish())
+        #expect(converter.events.map(\.kind) == [.channels])
+        #expect(converter.events.first?.detail.contains("in opposite phase: 1") == true)
+        #expect(samples == left.map { Int16(($0 * 32768).rounded(.toNearestOrEven)) })
+    }
+
+    /// Law C5 on the way from a source's buffer to the analyzer's input.
+    @Test func theSteadyStateAllocatesNothing() throws {
+        guard allocation_count_supported() else { return }
+        let converter = converter()
+        let buffer = AudioBuffer(
+            interleaved: (0..<960).map { Float($0 % 96) / 96 }, sampleRate: 48000, channelLayout: .stereo)
+        var frames = 0
+        func convert(_ count: Int) throws {
+            for _ in 0..<count {
+                try converter.convert(buffer) { (input) throws(StenoError) in frames += input.buffer.frameCount }
+            }
+        }
+        try convert(300)
+        let before = allocation_count_thread()
+        try convert(1000)
+        #expect(allocation_count_thread() == before)
+        #expect(frames > 200_000)
     }
 }

@@ -19,8 +19,8 @@ import Testing
         #expect(counted.allocations.load(ordering: .relaxed) == 0)
     }
 
-    /// The whole process, in a process of its own: capture thread, supervisor and consumer. Resuming a task allocates
-    /// twice inside libdispatch, and nothing else does.
+    /// The whole process, in a process of its own: capture thread, supervisor and consumer. Suspending and
+    /// resuming a task allocates in the language's runtime and in libdispatch; nothing else does.
     @Test(arguments: [true, false]) func aBufferAllocatesNothingOnItsWay(isBlocking: Bool) async {
         guard allocation_count_supported() else { return }
         await #expect(processExitsWith: .success) { [isBlocking = isBlocking as Bool] in
@@ -35,7 +35,7 @@ import Testing
             let before = allocation_count_process()
             for _ in 0..<100 { try await next() }
             let count = allocation_count_process() - before
-            #expect(count <= (isBlocking ? 0 : 200), "\(count) allocations for 100 buffers")
+            #expect(count <= (isBlocking ? 0 : 400), "\(count) allocations for 100 buffers")
         }
     }
 

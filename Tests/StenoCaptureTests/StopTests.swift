@@ -8,6 +8,13 @@ import Testing
 @Suite struct CaptureStopTests {
     let endless = ScriptedCaptureDevice.Step.frames(.max)
 
+    /// Gives a blocked read no end of its own.
+    var patient: CaptureSource.Configuration {
+        var configuration = CaptureSource.Configuration()
+        configuration.stallTimeout = .seconds(60)
+        return configuration
+    }
+
     func duration(of body: () -> Void) -> Duration { ContinuousClock().measure(body) }
 
     @Test func stopWhileDeliveringKeepsWhatWasCaptured() async throws {
@@ -27,7 +34,7 @@ import Testing
     @Test func stopWhileAReadDoesNotComeBack() async throws {
         let device = ScriptedCaptureDevice(format: mono16, [.frames(480), .block])
         defer { device.release() }
-        let source = CaptureSource(open: device.open)
+        let source = CaptureSource(configuration: patient, open: device.open)
         _ = try await source.start()
         while source.statistics.accepted < 480 { try await Task.sleep(for: .milliseconds(1)) }
         #expect(duration { source.stop() } < .seconds(1))
@@ -137,9 +144,7 @@ import Testing
     @Test func aSecondReaderIsRefused() async throws {
         let device = ScriptedCaptureDevice(format: mono16, [.block])
         defer { device.release() }
-        var configuration = CaptureSource.Configuration()
-        configuration.stallTimeout = .seconds(60)
-        let source = CaptureSource(configuration: configuration, open: device.open)
+        let source = CaptureSource(configuration: patient, open: device.open)
         _ = try await source.start()
         // Both wait for the blocked device; the one that comes second is refused, the other one goes on to the end.
         async let one = capture(source)

@@ -28,7 +28,8 @@ struct Captured {
             if counting, buffer.format.channelCount == 1, buffer.format.sampleFormat == .int16 {
                 let first = start.frames(at: buffer.format.sampleRate)
                 buffer.withSamples(of: Int16.self) { samples in
-                    for index in samples.indices where samples[index] != Int16(truncatingIfNeeded: first + Int64(index)) {
+                    for index in samples.indices where samples[index] != Int16(truncatingIfNeeded: first + Int64(index))
+                    {
                         misplaced.append("sample \(samples[index]) at \(first + Int64(index))")
                         break
                     }

@@ -148,7 +148,7 @@ import Testing
         let quiet = [ScriptedCaptureDevice.Step](repeating: .pass(.milliseconds(100)), count: 40)
         let device = ScriptedCaptureDevice(
             format: mono16, pace: .manual(clock, framesPerSecond: 48_000),
-            [.expectSilence(true)] + quiet + [.frames(48_000)] + quiet + [.frames(48_000)])
+            [.silence(.idle)] + quiet + [.frames(48_000)] + quiet + [.frames(48_000)])
         let source = CaptureSource(configuration: simulated(clock), open: device.open)
         _ = try await source.start()
         let captured = await capture(source, counting: false)
@@ -159,12 +159,40 @@ import Testing
         #expect(source.timing?.drift == .zero)
     }
 
+    /// A suspended device delivers nothing, however short the time is.
+    @Test func suspendedTimeIsMissing() async throws {
+        let clock = ManualClock()
+        let device = ScriptedCaptureDevice(
+            format: mono16, pace: .manual(clock, framesPerSecond: 48_000),
+            [.frames(48_000), .silence(.suspended), .pass(.milliseconds(300)), .silence(.idle), .frames(48_000)])
+        let source = CaptureSource(configuration: simulated(clock), open: device.open)
+        _ = try await source.start()
+        let captured = await capture(source, counting: false)
+        #expect(captured.gapFrames(.idle) == 14_400)
+    }
+
+    /// A server that gets no time to work delivers late: what was taken for missing then is not missing a second time.
+    @Test func lateAudioIsTakenOffTheNextGap() async throws {
+        let clock = ManualClock()
+        let device = ScriptedCaptureDevice(
+            format: mono16, pace: .manual(clock, framesPerSecond: 48_000),
+            [.silence(.idle), .frames(48_000), .pass(.seconds(3)), .late(3 * 48_000), .frames(48_000)]
+                + [.pass(.seconds(4)), .frames(48_000)])
+        let source = CaptureSource(configuration: simulated(clock), open: device.open)
+        _ = try await source.start()
+        let captured = await capture(source, counting: false)
+        #expect(captured.misplaced == [])
+        // 10 s by the clock, 6 s of frames: only 4 s are missing. The first of the late reads told the first gap's end.
+        #expect(captured.gapFrames(.idle) == 4 * 48_000)
+        #expect(captured.end == MediaTime(value: 10, timescale: 1))
+    }
+
     /// A pause of a tenth of a second is no idle time: the device has it in its buffer.
     @Test func shortQuietIsNotIdle() async throws {
         let clock = ManualClock()
         let device = ScriptedCaptureDevice(
             format: mono16, pace: .manual(clock, framesPerSecond: 48_000),
-            [.expectSilence(true), .frames(4800), .pass(.milliseconds(100)), .frames(4800)])
+            [.silence(.idle), .frames(4800), .pass(.milliseconds(100)), .frames(4800)])
         let (captured, _) = try await run(device, simulated(clock))
         #expect(captured.gaps.isEmpty)
     }
@@ -174,18 +202,19 @@ import Testing
         let clock = ManualClock()
         let device = ScriptedCaptureDevice(
             format: AudioFormat(sampleRate: 48_000, channelCount: 1, sampleFormat: .uint8),
-            pace: .manual(clock, framesPerSecond: 48_002), [.zeros(600 * 48_002)])
+            pace: .manual(clock, framesPerSecond: 48_002), [.zeros(300 * 48_002)])
         let source = CaptureSource(configuration: simulated(clock), open: device.open)
         _ = try await source.start()
         let captured = await capture(source)
-        #expect(captured.end == MediaTime(frames: 600 * 48_002, sampleRate: 48_000))
-        // 10 minutes at 41.7 parts in a million; the first read's length is known to a nanosecond or so only.
+        #expect(captured.end == MediaTime(frames: 300 * 48_002, sampleRate: 48_000))
+        // 5 minutes at 41.7 parts in a million; the first read's length is known to a nanosecond or so only.
         let drift = try #require(source.timing?.drift)
-        #expect(abs((drift - .milliseconds(25)) / .microseconds(1)) < 2)
+        #expect(abs((drift - .microseconds(12_500)) / .microseconds(1)) < 2)
     }
 
     @Test func digitalZerosAreNoticedOnce() async throws {
-        let device = ScriptedCaptureDevice(format: mono16, [.frames(100), .zeros(48_000 * 11), .frames(2), .zeros(48_000 * 9)])
+        let device = ScriptedCaptureDevice(
+            format: mono16, [.frames(100), .zeros(48_000 * 11), .frames(2), .zeros(48_000 * 9)])
         let source = CaptureSource(configuration: simulated(ManualClock()), open: device.open)
         _ = try await source.start()
         let captured = await capture(source, counting: false)
@@ -216,10 +245,8 @@ import Testing
         _ = try await source.start()
         _ = await capture(source)
         // Reads of 8 frames fill windows of 24, and the last one counts 72…95; 8-bit silence is 128.
-        let bits: Float = switch format { case .uint8: 7; case .int16: 15; case .int32: 31; default: 23 }
+        let fullScale: [SampleFormat: Float] = [.uint8: 0x80, .int16: 0x8000, .int32: 0x8000_0000]
         let loudest: Float = format == .uint8 ? 56 : 95
-        var scale: Float = 1
-        for _ in 0..<Int(bits) { scale *= 2 }
-        #expect(source.levels.first?.peak == loudest / scale)
+        #expect(source.levels.first?.peak == loudest / (fullScale[format] ?? 0x80_0000))
     }
 }

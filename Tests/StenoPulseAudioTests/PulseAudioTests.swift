@@ -252,7 +252,8 @@ private let stereo = "module-null-sink sink_name=virt format=s16le rate=48000 ch
             "load-module", "module-native-protocol-unix", "socket=\(closed)", "auth-cookie=\(cookie)",
             "auth-group-enable=0")
         // The daemon's own user needs no cookie, so another one asks.
-        await #expect(processExitsWith: .success) { [address = ("unix:" + closed) as String, folder = server.folder.path as String] in
+        let (address, folder) = ("unix:" + closed, server.folder.path)
+        await #expect(processExitsWith: .success) { [address = address as String, folder = folder as String] in
             unsafe chmod(folder, 0o755)
             unsafe chmod(String(address.dropFirst(5)), 0o777)
             guard setuid(65_534) == 0 else { exit(2) }
@@ -269,7 +270,8 @@ private let stereo = "module-null-sink sink_name=virt format=s16le rate=48000 ch
     /// Case 101: a socket that this user may not use is not "no server".
     @Test func theSocketIsForbidden() async throws {
         let server = try PulseTestServer(modules: [stereo])
-        await #expect(processExitsWith: .success) { [address = server.address as String, folder = server.folder.path as String] in
+        let (address, folder) = (server.address, server.folder.path)
+        await #expect(processExitsWith: .success) { [address = address as String, folder = folder as String] in
             unsafe chmod(folder, 0o700)
             guard setuid(65_534) == 0 else { exit(2) }
             do throws(StenoError) {
@@ -352,7 +354,8 @@ struct Recording {
 
     /// From the first sample that is not silent to the last.
     var sound: ArraySlice<Int16> {
-        guard let first = samples.firstIndex(where: { $0 != 0 }), let last = samples.lastIndex(where: { $0 != 0 }) else {
+        guard let first = samples.firstIndex(where: { $0 != 0 }), let last = samples.lastIndex(where: { $0 != 0 })
+        else {
             return []
         }
         return samples[first...last]

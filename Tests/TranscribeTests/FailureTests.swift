@@ -1,0 +1,161 @@
+import ChildProcesses
+import Foundation
+import Steno
+import Testing
+
+/// Each failure has its exit code and its sentence, and leaves no output.
+extension TranscribeTests {
+    private func expect(
+        _ status: Int32, _ message: String, _ given: String..., through launcher: [String] = [],
+        input: String = "/dev/null", sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let output = try #require(folder).path("out.txt")
+        let run = try run(launcher + arguments(["--output", output] + given), input: input)
+        #expect(run.status == status, sourceLocation: sourceLocation)
+        #expect(run.errors.hasPrefix("transcribe: "), sourceLocation: sourceLocation)
+        #expect(run.errors.contains(message), sourceLocation: sourceLocation)
+        #expect(run.errors.split(separator: "\n").count == 1, sourceLocation: sourceLocation)
+        #expect(run.output.isEmpty, sourceLocation: sourceLocation)
+        #expect(!FileManager.default.fileExists(atPath: output), sourceLocation: sourceLocation)
+    }
+
+    @Test func wrongUsage() throws {
+        try expect(64, "which file?")
+        try expect(64, "no option --loud", "--loud", jfk)
+        try expect(64, "--output needs a value", jfk, "--output")
+        try expect(64, "--no-detector takes no value", "--no-detector=1", jfk)
+        try expect(64, "xml is not one of txt, vtt, srt, json, jsonl", "--format", "xml", jfk)
+        try expect(64, "a number from 1 to 512, not 0", "--threads", "0", jfk)
+        try expect(64, "a number from 1 to 512, not many", "--threads", "many", jfk)
+        try expect(64, "no back end is called other", "--backend", "other", jfk)
+        try expect(64, "several files do not fit into one json output", "--format", "json", jfk, jfk)
+        try expect(64, "does not know the language \"xx\"", "--language", "xx", jfk)
+        try expect(64, "overwrite the input", "--output", jfk, jfk)
+    }
+
+    @Test func help() throws {
+        let run = try transcribe("--help")
+        #expect(run.status == 0)
+        #expect(run.text.hasPrefix("Usage: transcribe"))
+        #expect(run.errors == "")
+    }
+
+    @Test func inputThatIsNotAudio() throws {
+        let folder = try #require(folder)
+        try expect(65, "0 bytes", folder.file("empty.wav", []))
+        try expect(65, "0 bytes", "-")
+        try expect(65, "text", folder.file("text.wav", "Four score and seven years ago\n".utf8))
+        try expect(65, "PDF", folder.file("paper.wav", "%PDF-1.4\n".utf8))
+        let sample = try Data(contentsOf: URL(fileURLWithPath: jfk))
+        try expect(65, "WAV", folder.file("head.wav", sample.prefix(30)))
+        let flac = try folder.file("whole.flac") { ["sox", jfk, $0] }
+        try expect(65, "FLAC", folder.file("cut.flac", Data(contentsOf: URL(fileURLWithPath: flac)).prefix(60)))
+    }
+
+    /// What is there is transcribed, and the loss is said.
+    @Test func inputThatIsCutOff() throws {
+        let sample = try Data(contentsOf: URL(fileURLWithPath: jfk))
+        let run = try transcribe("--format", "json", try #require(folder).file("cut.wav", sample.prefix(44 + 96_001)))
+        #expect(run.status == 0)
+        #expect(run.errors.hasPrefix("transcribe: "))
+        let transcript = try JSONReader.read(run.output)
+        #expect(transcript.duration == MediaTime(value: 48_000, timescale: 16000))
+        #expect(transcript.text.contains("Americans"))
+        #expect(transcript.events.map(\.kind) == [.fileWarning])
+    }
+
+    @Test func inputThatCannotBeRead() throws {
+        let folder = try #require(folder)
+        try expect(66, "No such file", folder.path("missing.wav"))
+        try expect(66, "No such file", "")
+        try expect(66, "irectory", folder.url.path)
+        let locked = try folder.file("locked.wav") { ["sox", jfk, $0] }
+        unsafe chmod(locked, 0)
+        // The superuser may read everything, unless he gives that up.
+        let launcher = geteuid() == 0 ? ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] : []
+        try expect(66, "Permission denied", locked, through: launcher)
+    }
+
+    @Test func aModelThatIsNotThereOrDamaged() throws {
+        let folder = try #require(folder)
+        let handle = try #require(FileHandle(forReadingAtPath: model))
+        let start = try #require(try handle.read(upToCount: 1_000_000))
+        try expect(69, "There is no model at", "--model", folder.path("missing.bin"), jfk)
+        try expect(69, "ggml-enormous.bin", "--model", "enormous", jfk)
+        try expect(69, "truncated", "--model", folder.file("cut.bin", start), jfk)
+        let otherMagic = "GGUF".utf8 + start.dropFirst(4)
+        try expect(69, "not in ggml's format", "--model", folder.file("magic.bin", otherMagic), jfk)
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 77704715\n"
+        try expect(69, "git lfs pull", "--model", folder.file("pointer.bin", pointer.utf8), jfk)
+        try expect(69, "empty", "--model", folder.file("empty.bin", []), jfk)
+        try expect(69, "a directory", "--model", folder.url.path, jfk)
+    }
+
+    @Test func outputThatCannotBeWritten() throws {
+        let file = try yes()
+        let full = try transcribe("--output", "/dev/full", file)
+        #expect(full.status == 74)
+        #expect(full.errors == "transcribe: cannot write to /dev/full: No space left on device\n")
+        let standard = try run(["sh", "-c", #"exec "$@" >/dev/full"#, "sh"] + arguments([file]))
+        #expect(standard.status == 74)
+        let missing = try transcribe("--output", try #require(folder).path("no/such/folder.txt"), file)
+        #expect(missing.status == 74)
+    }
+
+    // MARK: Interruption
+
+    /// What was done by then is written, and valid.
+    @Test func anInterruptInTheMiddle() throws {
+        let folder = try #require(folder)
+        let long = try folder.file("long.wav") { ["sox", jfk, $0, "repeat", "50"] }
+        let output = folder.path("long.json")
+        let process = try start(arguments(["--no-detector", "--format", "json", "--output", output, long]), in: folder)
+        func size() -> Int { (try? Data(contentsOf: URL(fileURLWithPath: output)).count) ?? 0 }
+        while size() < 100 { Thread.sleep(forTimeInterval: 0.02) }
+        let instant = ContinuousClock.now
+        process.signal(SIGINT)
+        #expect(process.wait().status == 130)
+        #expect(ContinuousClock.now - instant < .seconds(2))
+        let transcript = try JSONReader.read(Data(contentsOf: URL(fileURLWithPath: output)))
+        #expect(!transcript.segments.isEmpty)
+        #expect(transcript.duration < MediaTime(value: 11 * 50, timescale: 1))
+    }
+
+    /// Standard input that says nothing, as when a user forgot to redirect it.
+    @Test func anInterruptWhileInputIsAwaited() throws {
+        let folder = try #require(folder)
+        let pipe = folder.path("pipe")
+        let made = unsafe mkfifo(pipe, 0o600)
+        try #require(made == 0)
+        let writer = unsafe open(pipe, O_RDWR)
+        defer { close(writer) }
+        let process = try start(arguments(["-"]), input: pipe, in: folder)
+        Thread.sleep(forTimeInterval: 1)
+        process.signal(SIGINT)
+        #expect(process.wait().status == 130)
+    }
+
+    // MARK: Memory
+
+    /// Reading is streamed: what an hour would take shows in a fraction of it.
+    @Test func memoryDoesNotGrowWithTheLengthOfTheFile() throws {
+        let folder = try #require(folder)
+        func peak(minutes: Int) throws -> Int {
+            let speech = try folder.file("minute.wav") { ["sox", jfk, $0, "pad", "0", "49"] }
+            let long = try folder.file("\(minutes).wav") { ["sox", speech, $0, "repeat", "\(minutes - 1)"] }
+            // A program's peak counts from that of the process that started it, so that must be a small one.
+            let measure = """
+                import os, sys
+                pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+                _, status, usage = os.wait4(pid, 0)
+                print(usage.ru_maxrss)
+                sys.exit(os.waitstatus_to_exitcode(status))
+                """
+            let run = try run(["python3", "-c", measure] + arguments(["--output", "/dev/null", long]))
+            #expect(run.status == 0)
+            return try #require(Int(run.text.trimmingCharacters(in: .whitespacesAndNewlines)))
+        }
+        let (short, long) = (try peak(minutes: 1), try peak(minutes: 10))
+        #expect(long - short < 10_000, "KiB: \(short) for a minute, \(long) for ten")
+    }
+}
