@@ -37,6 +37,8 @@ public import StenoAudio
     public private(set) var framesRead: Int64 = 0
     /// What is odd about the file, so far: each a `fileWarning`. One that concerns the end comes with the end.
     public private(set) var warnings: [TimelineEvent] = []
+    /// The ``warnings``.
+    public var events: [TimelineEvent] { warnings }
 
     private let input: ByteInput
     private let file: OpaquePointer

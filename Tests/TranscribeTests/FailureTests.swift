@@ -59,10 +59,8 @@ extension TranscribeTests {
         let transcript = try JSONReader.read(run.output)
         #expect(transcript.duration == MediaTime(value: 48_000, timescale: 16000))
         #expect(transcript.text.contains("Americans"))
-        withKnownIssue("AudioFileSource keeps its warnings to itself", isIntermittent: true) {
-            #expect(transcript.events.map(\.kind) == [.fileWarning])
-            #expect(run.errors.hasPrefix("transcribe: "))
-        }
+        #expect(transcript.events.map(\.kind) == [.fileWarning])
+        #expect(run.errors.hasPrefix("transcribe: "))
     }
 
     @Test func inputThatCannotBeRead() throws {
