@@ -44,7 +44,6 @@ actor LiveInputs {
                 try converter.finish { (input) throws(StenoError) in ready.append(input) }
             }
         }
-        // Often there is one, and always after the next conversion no more than its buffer.
         return ready.count > 1 ? ready.removeFirst() : ready.popLast()
     }
 }

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Law F1, with the programs themselves and `kill -9`. Ten random moments each; fifty with STENO_SOAK.
-@Suite("A program that is killed leaves whole files", .serialized, .timeLimit(.minutes(30)))
+@Suite("A program that is killed leaves whole files", .serialized, .timeLimit(.minutes(15)))
 struct KillTests {
     private let kills = ProcessInfo.processInfo.environment["STENO_SOAK"] == nil ? 10 : 50
 
@@ -18,12 +18,12 @@ struct KillTests {
             let type = ["wav", "flac", "opus"][index % 3]
             let (file, messages) = (folder.path("\(index).\(type)"), folder.path("\(index).txt"))
             let program = try Program("record", ["--source", "file:\(played)", file], errors: messages)
-            while !text(of: messages).contains("recording") { try await Task.sleep(for: .milliseconds(2)) }
+            try await program.wait(for: "recording", in: messages)
             let start = ContinuousClock.now
             // An Ogg file without a page of audio is no audio file.
             try await Task.sleep(for: .milliseconds(.random(in: (type == "opus" ? 1000 : 50)...3000)))
             let seconds = (ContinuousClock.now - start) / .seconds(1)
-            program.kill()
+            program.killNow()
             let samples = try samples(of: file)
             #expect(Double(samples.count / 2) >= (seconds - 1) * 48000, "\(type) killed after \(seconds) s")
             if type != "opus" { #expect(samples == Array(original.prefix(samples.count))) }
@@ -44,9 +44,9 @@ struct KillTests {
                 "live-captions",
                 ["--replay", played, "--speed", "10", "--format", "jsonl", "--vtt", vtt, "--record", wav],
                 output: lines, errors: folder.path("\(index).txt"))
-            while text(of: vtt).isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+            try await program.wait(for: "WEBVTT", in: vtt)
             try await Task.sleep(for: .milliseconds(.random(in: 500...9000)))
-            program.kill()
+            program.killNow()
 
             let printed = try text(of: lines).split(separator: "\n").map { line in
                 try JSONDecoder().decode(Line.self, from: Data(line.utf8))

@@ -12,7 +12,7 @@ struct ProgramTests {
         for number in [SIGINT, SIGTERM] {
             let (file, messages) = (folder.path("\(number).flac"), folder.path("\(number).txt"))
             let program = try Program("record", ["--source=file:\(jfk)", file], errors: messages)
-            while !text(of: messages).contains("recording") { try await Task.sleep(for: .milliseconds(2)) }
+            try await program.wait(for: "recording", in: messages)
             try await Task.sleep(for: .milliseconds(700))
             #expect(program.end(by: number) == 0)
             let recorded = try samples(of: file)

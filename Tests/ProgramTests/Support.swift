@@ -25,13 +25,26 @@ struct Program {
             output: output)
     }
 
+    /// Returns when the file holds the text, and throws when the program ended before.
+    func wait(for wanted: String, in path: String) async throws {
+        while !text(of: path).contains(wanted) {
+            if kill(child.identifier, 0) != 0 { throw Ended(status: wait(), messages: text(of: path)) }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    struct Ended: Error {
+        var status: Int32
+        var messages: String
+    }
+
     /// The exit code; above 128, the signal that ended it.
     func wait() -> Int32 {
         let status = child.wait()
         return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F
     }
 
-    func kill() { _ = end(by: SIGKILL) }
+    func killNow() { _ = end(by: SIGKILL) }
 
     func end(by signal: Int32) -> Int32 {
         child.signal(signal)

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Memory is that of the whole process, so each of these has one of its own.
-@Suite("Long and overloaded sessions", .serialized)
+@Suite("Long and overloaded sessions", .serialized, .timeLimit(.minutes(isSoak ? 120 : 5)))
 struct SoakTests {
     /// Law A8: a recognizer at half of real time, for ten minutes of audio.
     @Test func aRecognizerAtHalfSpeedCostsNoMemory() async {
