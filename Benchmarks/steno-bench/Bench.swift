@@ -61,7 +61,7 @@ struct Bench {
             throw BenchmarkError(message: "there is no benchmark \(name); --list tells what there is")
         }
         #if DEBUG
-            print("A debug build: these times say little. Build with -c release.\n")
+        print("A debug build: these times say little. Build with -c release.\n")
         #endif
         var report = Report()
         for entry in entries where names.isEmpty || names.contains(entry.name) {
@@ -104,7 +104,8 @@ private struct Report: Encodable {
     var processor =
         (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8))?.split(separator: "\n")
         .first { $0.hasPrefix("model name") }?.split(separator: ": ").last.map(String.init)
-    var loadAverage = try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8).split(separator: " ").first.map(String.init)
+    var loadAverage = try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8).split(separator: " ").first.map(
+        String.init)
     var entries: [Entry] = []
 
     func write(to path: String) throws {

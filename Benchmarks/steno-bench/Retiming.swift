@@ -63,7 +63,8 @@ private func simulate(hours: Double, sampleRate: Int) throws -> [Figure] {
     let count = Int(hours * 360_000)
     func take(_ input: AnalyzerInput) throws(StenoError) {
         guard input.bufferStartTime == MediaTime(frames: received, sampleRate: 16000) else {
-            throw StenoError(.audioDisordered, "a buffer starts at \(input.bufferStartTime ?? .zero), not \(received)/16000")
+            throw StenoError(
+                .audioDisordered, "a buffer starts at \(input.bufferStartTime ?? .zero), not \(received)/16000")
         }
         received += Int64(input.buffer.frameCount)
     }
