@@ -15,7 +15,7 @@ public struct Cue: Sendable, Hashable {
     /// - Parameter lines: White space and control characters in them become single spaces; blank lines are left out.
     public init?(range: MediaTimeRange, lines: [String]) {
         self.range = range
-        self.lines = lines.map(collapsed).filter { !$0.allSatisfy(\.isWhitespace) }
+        self.lines = lines.map(collapsed).filter { !$0.unicodeScalars.allSatisfy(\.properties.isWhitespace) }
         if self.lines.isEmpty { return nil }
     }
 }
