@@ -87,7 +87,9 @@ public struct AnalyzerInputRetimer: Sendable {
         var placement = Placement()
         let start = stamp ?? expectedStamp
         let step = start - expectedStamp
-        if step >= tolerance {
+        if step.value == 0 {
+            // Nearly every stamp, and spared the arithmetic of the comparisons below.
+        } else if step >= tolerance {
             placement.missingFrames = step.frames(at: sourceRate)
         } else if step <= .zero - tolerance {
             switch overlapPolicy {
@@ -101,7 +103,7 @@ public struct AnalyzerInputRetimer: Sendable {
                 placement.ignoredStamp = true
                 ledger.ignoredStamps += 1
             }
-        } else if step != .zero {
+        } else {
             ledger.jitteredStamps += 1
             clockDrift += step
         }
