@@ -35,7 +35,7 @@ struct KillTests {
         let jfk = try samples(of: root.appending(path: ".steno/samples/jfk.wav").path)
         let played = folder.path("played.wav")
         let printedFinals = Atomic(0)
-        try write((0..<20).flatMap { _ in jfk }, to: played, sampleRate: 16000, channelLayout: .mono)
+        try write((0..<40).flatMap { _ in jfk }, to: played, sampleRate: 16000, channelLayout: .mono)
         try await several(kills, atOnce: 2) { index in
             let (lines, vtt, wav) = (
                 folder.path("\(index).jsonl"), folder.path("\(index).vtt"), folder.path("\(index).wav")
@@ -44,8 +44,10 @@ struct KillTests {
                 "live-captions",
                 ["--replay", played, "--speed", "10", "--format", "jsonl", "--vtt", vtt, "--record", wav],
                 output: lines, errors: folder.path("\(index).txt"))
-            try await program.wait(for: "WEBVTT", in: vtt)
-            try await Task.sleep(for: .milliseconds(.random(in: 500...9000)))
+            // Every other one at its first captions, which come late where the machine is busy.
+            let isAtCaptions = index.isMultiple(of: 2)
+            try await program.wait(for: isAtCaptions ? #""isFinal":true"# : "WEBVTT", in: isAtCaptions ? lines : vtt)
+            try await Task.sleep(for: .milliseconds(.random(in: 0...(isAtCaptions ? 2000 : 9000))))
             program.killNow()
 
             let printed = try text(of: lines).split(separator: "\n").map { line in
@@ -64,7 +66,7 @@ struct KillTests {
             let end = finals.map(\.end).max() ?? 0
             #expect(Double(recorded.count) / 16000 >= end - 1)
         }
-        #expect(printedFinals.load(ordering: .relaxed) > 0, "every program was killed before its first caption")
+        #expect(printedFinals.load(ordering: .relaxed) > 0)
     }
 
     private struct Line: Decodable {
