@@ -30,6 +30,7 @@ final class SpilledAudio: Sendable {
         stored = format
         offset = 0
         isSpool = true
+        // The six letters are the part of the name that mkstemp(3) fills in.
         var name = Array("\(folder)/.steno-XXXXXX".utf8CString)
         descriptor = unsafe mkstemp(&name)
         guard descriptor >= 0 else { throw Self.failed("making a file in \(folder)") }
