@@ -6,7 +6,7 @@ struct Entry: Sendable {
     let measure: @Sendable (Settings) throws -> [Figure]
 }
 
-let entries = [transcription, retiming, conversion]
+let entries = [transcription, retiming, conversion, quality]
 
 /// What the command line asks of the entries.
 struct Settings {
@@ -71,5 +71,18 @@ let conversion = Entry(
         Figure(
             row.name, unit: "us", row.seconds * 1e6, reference: row.referenceSeconds.map { $0 * 1e6 },
             ratio: row.ratio.map { 1 / $0 })
+    }
+}
+
+let quality = Entry(
+    name: "quality", method: "Sines through each resampler to 16 kHz mono: pass band, aliases and images, noise."
+) { _ in
+    try measureConversionQuality().flatMap { row in
+        [
+            Figure("\(row.name), ripple", unit: "dB", row.ripple),
+            Figure("\(row.name), aliases and images below", unit: "dB", row.rejection),
+            Figure("\(row.name), signal to noise in Float32", unit: "dB", row.float32),
+            Figure("\(row.name), signal to noise in Int16", unit: "dB", row.int16),
+        ]
     }
 }
