@@ -68,10 +68,17 @@ struct CaptureReader: ~Copyable {
                 guard try handle(read) else { break }
             } catch {
                 if core.isEnded { return }
-                guard recover(from: error) else { return core.conclude(error, leftOver: leftOver()) }
+                guard recover(from: error) else { return end(error) }
             }
         }
-        core.conclude(nil, leftOver: leftOver())
+        end(nil)
+    }
+
+    /// Closes the device, then tells: who sees the end may open the device again.
+    private mutating func end(_ error: StenoError?) {
+        core.arm(core.configuration.openTimeout)
+        stream = NoStream(format: stream.format)
+        core.conclude(error, leftOver: leftOver())
     }
 
     /// Returns false at the end of the source.
@@ -261,7 +268,7 @@ struct CaptureReader: ~Copyable {
     }
 }
 
-/// Stands where a lost device was, so that the old one is closed before a new one opens.
+/// Stands where a device was, so that it is closed before the end is told or a new one opens.
 private final class NoStream: CaptureStream {
     let format: AudioFormat
     init(format: AudioFormat) { self.format = format }

