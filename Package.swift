@@ -98,7 +98,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses"],
+            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses"],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(

@@ -13,6 +13,7 @@ struct Bench {
           --json FILE      also writes everything to FILE
           --audio FILE     what is transcribed (default: the sample, repeated to a minute)
           --threads N      threads of a decode (default: 2)
+          --reference FILE what is said in it, for the word error rate (default: what an offline decode says)
           --hours N        simulates as many hours of audio for drift and memory
 
         """
@@ -54,6 +55,7 @@ struct Bench {
             case "--audio": settings.audio = try value()
             case "--threads": settings.threads = try number()
             case "--hours": settings.hours = try number()
+            case "--reference": settings.reference = try String(contentsOfFile: value(), encoding: .utf8)
             default: names.append(argument)
             }
         }

@@ -6,7 +6,7 @@ struct Entry: Sendable {
     let measure: @Sendable (Settings) throws -> [Figure]
 }
 
-let entries = [transcription, retiming, conversion, quality]
+let entries = [transcription, streaming, retiming, conversion, quality]
 
 /// What the command line asks of the entries.
 struct Settings {
@@ -17,6 +17,8 @@ struct Settings {
     var threads = 2
     /// Hours of audio for the simulation of drift; 0 leaves it out.
     var hours = 0.0
+    /// What is said in the audio; nil where nobody wrote it down.
+    var reference: String?
 }
 
 /// One number. With a reference that was measured in the same run, the ratio says how much of it ours takes: below 1 is

@@ -15,13 +15,18 @@ struct SpeechGate {
     /// Chunks that pass from before the speech, and after it.
     static let (before, after) = (10, 12)
     /// The longest time for which the gate closes without leaving out what came meanwhile.
-    static let longestPause = 32
+    let longestPause: Int
 
     private(set) var isOpen = false
     /// Chunks of speech in a row while closed; chunks without speech in a row while open.
     private var run = 0
     /// Chunks since the gate closed, counted up to more than the longest pause; more from the beginning.
-    private var pause = Self.longestPause + 1
+    private var pause: Int
+
+    init(longestPause: Int) {
+        self.longestPause = longestPause
+        pause = longestPause + 1
+    }
 
     /// Takes the probability of the next chunk. Returns how many chunks pass, back from this one.
     mutating func chunksToPass(_ probability: Float) -> Int {
@@ -31,10 +36,10 @@ struct SpeechGate {
             (isOpen, run, pause) = (false, 0, 1)
         } else {
             run = probability < Self.beginning ? 0 : run + 1
-            pause = min(pause + 1, Self.longestPause + 1)
+            pause = min(pause + 1, longestPause + 1)
             if run == Self.opening {
                 defer { (isOpen, run) = (true, 0) }
-                return pause <= Self.longestPause ? pause : run + Self.before
+                return pause <= longestPause ? pause : run + Self.before
             }
         }
         return 0
@@ -47,13 +52,16 @@ final class SpeechFilter {
     static let chunkLength = 512
 
     private let detector: OpaquePointer
-    private var gate = SpeechGate()
+    private let longestPause: Int
+    private var gate: SpeechGate
     /// Audio that has not passed; the last of it, less than a chunk, the detector has not heard.
     private var held: [Float] = []
     private var heard = 0
 
     /// Blocks: loads the detector.
-    init(_ model: SileroModel) throws(StenoError) {
+    ///
+    /// - Parameter longestPause: Pauses of up to so many chunks pass whole. 32 keep a second between sentences.
+    init(_ model: SileroModel, longestPause: Int = 32) throws(StenoError) {
         var parameters = whisper_vad_default_context_params()
         // The network is too small to share.
         parameters.n_threads = 1
@@ -61,8 +69,13 @@ final class SpeechFilter {
             throw StenoError(.modelInvalid, "whisper.cpp cannot load the detector \(model.path).")
         }
         unsafe self.detector = detector
+        self.longestPause = longestPause
+        gate = SpeechGate(longestPause: longestPause)
         reset()
     }
+
+    /// Whether speech goes on.
+    var isOpen: Bool { gate.isOpen }
 
     deinit { unsafe whisper_vad_free(detector) }
 
@@ -79,7 +92,7 @@ final class SpeechFilter {
             let count = min(gate.chunksToPass(probability) * Self.chunkLength, heard)
             if count > 0 { try pass(held[heard - count..<heard], held.count - heard + count) }
             // What may still pass when the gate opens with the next chunk.
-            let kept = gate.isOpen ? 0 : min(heard, SpeechGate.longestPause * Self.chunkLength)
+            let kept = gate.isOpen ? 0 : min(heard, max(longestPause, SpeechGate.before + SpeechGate.opening) * Self.chunkLength)
             held.removeFirst(heard - kept)
             heard = kept
         }
@@ -101,7 +114,7 @@ final class SpeechFilter {
     }
 
     private func reset() {
-        gate = SpeechGate()
+        gate = SpeechGate(longestPause: longestPause)
         held.removeAll(keepingCapacity: true)
         heard = 0
         unsafe whisper_vad_reset_state(detector)

@@ -6,9 +6,14 @@ struct SpeechWindow {
     /// Stretches without a hole: where each begins in `samples`, and at which frame of the session.
     private var pieces: [(index: Int, frame: Int64)] = []
 
+    var count: Int { samples.count }
+
+    /// The frame of the session behind the last sample; nil where there is none.
+    var end: Int64? { pieces.last.map { $0.frame + Int64(samples.count - $0.index) } }
+
     mutating func append(_ new: ArraySlice<Float>, at frame: Int64) {
         if new.isEmpty { return }
-        if pieces.last.map({ $0.frame + Int64(samples.count - $0.index) }) != frame {
+        if end != frame {
             pieces.append((samples.count, frame))
         }
         samples += new

@@ -24,6 +24,7 @@ final class WhisperRecognizer: SpeechRecognizer {
     private let session: RecognizerSession<TranscriptionResult>
     private let decoder: WindowDecoder
     private let filter: SpeechFilter?
+    private let transcriber: WhisperTranscriber
     private let options: WhisperTranscriber.Options
     private var window = SpeechWindow()
     /// The frame after the last one accepted.
@@ -37,15 +38,12 @@ final class WhisperRecognizer: SpeechRecognizer {
         self.session = session
         decoder = try WindowDecoder(transcriber) { session.isCancelled }
         filter = if let detector = transcriber.detector { try SpeechFilter(detector) } else { nil }
+        self.transcriber = transcriber
         options = transcriber.options
     }
 
     func accept(_ input: AnalyzerInput) throws {
-        let samples =
-            switch input.bufferFormat.sampleFormat {
-            case .int16: input.buffer.samples(of: Int16.self).map { Float($0) / 32768 }
-            default: input.buffer.samples(of: Float.self)
-            }
+        let samples = input.floats
         let start = input.bufferStartTime?.frames(at: Self.sampleRate) ?? nextFrame ?? 0
         if let end = nextFrame, start > end {
             if start - end <= Self.longestFilledGap {
@@ -108,22 +106,26 @@ final class WhisperRecognizer: SpeechRecognizer {
         let usesContext = hasContext && !(isEnd && count <= Self.shortEnd)
         let silence = count < Self.shortLength ? Self.silence : []
         let decoded = try decoder.decode(
-            silence + window.samples + silence, usesContext: usesContext, usesPrompt: usesPrompt)
+            DecodeRequest(
+                samples: silence + window.samples + silence, usesContext: usesContext,
+                prompt: usesPrompt ? transcriber.prompt : [], beamSize: options.beamSize, bestOf: options.bestOf,
+                temperatureIncrement: options.temperatureIncrement, threads: transcriber.threads))
         (hasContext, usesPrompt) = (true, false)
-        for segment in decoded.segments {
-            send(segment.moved(by: -silence.count), language: decoded.language)
+        let loudness = Loudness(window.samples)
+        for segment in decoded.segments where !segment.isMark {
+            send(segment.moved(by: -silence.count), loudness, language: decoded.language)
         }
         window.removeFirst(silence.isEmpty ? min(decoded.consumed, count) : count)
     }
 
     /// Sends a segment as one result, or as several where audio was left out within it.
-    private func send(_ segment: DecodedWindow.Segment, language: String?) {
+    private func send(_ segment: DecodedWindow.Segment, _ loudness: Loudness, language: String?) {
         let count = window.samples.count
         // What begins behind the audio was heard in the silence.
         if segment.range.lowerBound >= count { return }
         let start = max(0, segment.range.lowerBound)
         let bounds = start..<min(max(segment.range.upperBound, start + Self.shortestText), count)
-        let words = segment.words(within: bounds, language: options.translate ? "en" : language)
+        let words = segment.words(in: loudness, within: bounds, language: options.translate ? "en" : language)
         guard options.wordTimes else { return send(words, in: bounds, language: language) }
         func piece(of word: WindowWord) -> Range<Int> {
             let start = min(word.range.lowerBound, bounds.upperBound - 1)
@@ -145,12 +147,12 @@ final class WhisperRecognizer: SpeechRecognizer {
         let start = max(frames.lowerBound, finalizedEnd)
         // Text is not lost, whatever its times are.
         finalizedEnd = max(frames.upperBound, start + 1)
-        let bounds = Self.time(start..<finalizedEnd)
+        let bounds = time(start..<finalizedEnd)
         // Words have times only where no audio was left out within `range`, so one shift places them all.
         let shift = frames.lowerBound - Int64(range.lowerBound)
         let timed = words.compactMap { word -> TranscribedWord? in
             let heard = word.range.clamped(to: range)
-            let placed = Self.time(Int64(heard.lowerBound) + shift..<Int64(heard.upperBound) + shift)
+            let placed = time(Int64(heard.lowerBound) + shift..<Int64(heard.upperBound) + shift)
             let text = word.text.trimmed
             return text.isEmpty
                 ? nil : TranscribedWord(text, range: placed.clamped(to: bounds), confidence: word.confidence)
@@ -160,8 +162,24 @@ final class WhisperRecognizer: SpeechRecognizer {
                 range: bounds, text: text, words: options.wordTimes ? timed : [], language: language, isFinal: true))
     }
 
-    private static func time(_ frames: Range<Int64>) -> MediaTimeRange {
-        MediaTimeRange(
+    private func time(_ frames: Range<Int64>) -> MediaTimeRange {
+        MediaTimeRange(frames, sampleRate: Self.sampleRate)
+    }
+}
+
+extension AnalyzerInput {
+    /// The samples, from -1 to 1.
+    var floats: [Float] {
+        switch bufferFormat.sampleFormat {
+        case .int16: buffer.samples(of: Int16.self).map { Float($0) / 32768 }
+        default: buffer.samples(of: Float.self)
+        }
+    }
+}
+
+extension MediaTimeRange {
+    init(_ frames: Range<Int64>, sampleRate: Int) {
+        self.init(
             start: MediaTime(frames: frames.lowerBound, sampleRate: sampleRate),
             end: MediaTime(frames: frames.upperBound, sampleRate: sampleRate))
     }

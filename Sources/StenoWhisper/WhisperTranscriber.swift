@@ -38,8 +38,29 @@ public final class WhisperTranscriber: TranscriberModule {
         public var initialPrompt = ""
         /// Whether results have words, with times and confidence.
         public var wordTimes = true
+        /// How much of the text so far is the context of the next window, in tokens, from 0 to 223. The engine's memory
+        /// and time grow with it.
+        public var contextLimit = 64
+        /// How to decode live; nil for whole files.
+        public var streaming: Streaming?
 
         public init(language: String? = nil) { self.language = language }
+    }
+
+    /// How to decode live.
+    public struct Streaming: Sendable, Hashable {
+        /// How much new audio makes another decode worth its while.
+        public var step: Duration = .milliseconds(500)
+        /// At most so much audio is decoded again and again; what nothing confirmed by then becomes final.
+        public var longestWindow: Duration = .seconds(12)
+        /// Whether text is told before it is final.
+        public var reportsVolatileResults = true
+        public var contextLimit = 32
+        public var ctxMin = 384, ctxMargin = 128
+
+        public init() {}
+
+        func audioContext(_ seconds: Double) -> Int { min(1500, max(ctxMin, Int(seconds * 50) + ctxMargin)) }
     }
 
     public let model: WhisperModel
@@ -49,7 +70,7 @@ public final class WhisperTranscriber: TranscriberModule {
 
     /// The language in Whisper's spelling; nil to detect it.
     let language: String?
-    let threads: Int32
+    let threads: Int
     let prompt: [Int32]
 
     /// - Throws: ``StenoError`` with `module.unsupportedLanguage`, `module.unsupportedOption` (translation with a model
@@ -82,7 +103,7 @@ public final class WhisperTranscriber: TranscriberModule {
         self.model = model
         self.detector = detector
         self.options = options
-        self.threads = Int32(threads)
+        self.threads = threads
     }
 
     public var capabilities: TranscriberCapabilities {
@@ -99,7 +120,10 @@ public final class WhisperTranscriber: TranscriberModule {
     }
 
     public func makeRecognizer(_ session: RecognizerSession<TranscriptionResult>) throws -> any SpeechRecognizer {
-        try WhisperRecognizer(self, session)
+        if let streaming = options.streaming, let detector {
+            return try StreamRecognizer(self, streaming, detector: detector, session)
+        }
+        return try WhisperRecognizer(self, session)
     }
 
     /// The prompt in tokens. Word by word, because the library's tokenizer recurses with the length of what it is given.

@@ -17,8 +17,7 @@ struct DecodedWindow {
             var moved = self
             moved.range = range.lowerBound + frames..<range.upperBound + frames
             for index in tokens.indices {
-                moved.tokens[index].start += frames
-                moved.tokens[index].end += frames
+                moved.tokens[index].start? += frames
             }
             return moved
         }
@@ -26,11 +25,11 @@ struct DecodedWindow {
 
     /// A token of the text; marks such as timestamps are left out.
     struct Token {
+        var id: Int32
         var bytes: [UInt8]
         var probability: Float
-        /// Frames of the window; empty or odd where word times are off.
-        var start: Int
-        var end: Int
+        /// The frame of the window where it begins, if the engine is sure enough of that.
+        var start: Int?
     }
 
     var segments: [Segment]
@@ -38,6 +37,24 @@ struct DecodedWindow {
     var consumed: Int
     /// What is spoken, as a BCP 47 code.
     var language: String?
+}
+
+/// What one decode does.
+struct DecodeRequest {
+    var samples: [Float]
+    /// Whether the text of earlier windows is the context.
+    var usesContext = false
+    /// The text before, or names to expect.
+    var prompt: [Int32] = []
+    /// How much the encoder looks at, in its frames of 20 ms; 0 for 30 s, whatever the audio.
+    var audioContext = 0
+    /// The longest text of a segment; 0 for no limit.
+    var maximumTokens = 0
+    /// Hypotheses at temperature 0, and attempts above it.
+    var beamSize: Int
+    var bestOf: Int
+    var temperatureIncrement: Float
+    var threads: Int
 }
 
 /// Runs whisper.cpp over one window after the other: one pass of the encoder for each, with the text so far as context,
@@ -59,15 +76,10 @@ final class WindowDecoder {
         self.language = transcriber.language
     }
 
-    /// Decodes the start of `samples`, as far as one pass reaches. Blocks until it is done, or cancelled.
-    ///
-    /// - Parameters:
-    ///   - usesContext: Whether the text of earlier windows is the context.
-    ///   - usesPrompt: Whether the initial prompt is.
-    func decode(_ samples: [Float], usesContext: Bool, usesPrompt: Bool) throws(StenoError) -> DecodedWindow {
+    /// Decodes the start of the samples, as far as one pass reaches. Blocks until it is done, or cancelled.
+    func decode(_ request: DecodeRequest) throws(StenoError) -> DecodedWindow {
         let pass = Pass(
-            state: state, transcriber: transcriber, isCancelled: isCancelled, samples: samples,
-            language: language, usesContext: usesContext, usesPrompt: usesPrompt)
+            state: state, transcriber: transcriber, isCancelled: isCancelled, request: request, language: language)
         // whisper.cpp looks whether it was aborted only between passes of the encoder or decoder, and one pass can take
         // seconds. So it runs on a thread of its own, which is left behind when the session is cancelled: it ends after
         // the pass, and the last reference to the state goes with it.
@@ -92,15 +104,18 @@ final class WindowDecoder {
     private func segments() -> [DecodedWindow.Segment] {
         let context = unsafe transcriber.model.context
         let firstMark = unsafe whisper_token_eot(context)
+        let firstTime = unsafe whisper_token_beg(context)
         return unsafe (0..<whisper_full_n_segments_from_state(state.pointer)).map { segment in
             let tokens = unsafe (0..<whisper_full_n_tokens_from_state(state.pointer, segment)).compactMap { index in
                 let data = unsafe whisper_full_get_token_data_from_state(state.pointer, segment, index)
                 guard data.id < firstMark, let text = unsafe whisper_token_to_str(context, data.id) else {
                     return nil as DecodedWindow.Token?
                 }
+                // Two hundredths of a second for each time token. The probabilities are whisper.cpp's own limits.
+                let isSure = data.pt > 0.01 && data.ptsum > 0.01
                 return unsafe DecodedWindow.Token(
-                    bytes: Array(UnsafeRawBufferPointer(start: text, count: strlen(text))), probability: data.p,
-                    start: Self.frames(data.t0), end: Self.frames(data.t1))
+                    id: data.id, bytes: Array(UnsafeRawBufferPointer(start: text, count: strlen(text))),
+                    probability: data.p, start: isSure ? Self.frames(2 * Int64(data.tid - firstTime)) : nil)
             }
             let start = unsafe Self.frames(whisper_full_get_segment_t0_from_state(state.pointer, segment))
             let end = unsafe Self.frames(whisper_full_get_segment_t1_from_state(state.pointer, segment))
@@ -144,10 +159,8 @@ private final class Pass: @unchecked Sendable {
     private let state: WhisperState
     private let transcriber: WhisperTranscriber
     private let isCancelled: @Sendable () -> Bool
-    private let samples: [Float]
+    private let request: DecodeRequest
     private let language: String?
-    private let usesContext: Bool
-    private let usesPrompt: Bool
 
     private var hasEncoded = false
     /// What part of the window is done, in percent, rounded down.
@@ -155,33 +168,33 @@ private final class Pass: @unchecked Sendable {
 
     init(
         state: WhisperState, transcriber: WhisperTranscriber, isCancelled: @escaping @Sendable () -> Bool,
-        samples: [Float], language: String?, usesContext: Bool, usesPrompt: Bool
+        request: DecodeRequest, language: String?
     ) {
         self.state = state
         self.transcriber = transcriber
         self.isCancelled = isCancelled
-        self.samples = samples
+        self.request = request
         self.language = language
-        self.usesContext = usesContext
-        self.usesPrompt = usesPrompt
     }
 
     func run() {
         defer { done.signal() }
         let options = transcriber.options
         var parameters = unsafe whisper_full_default_params(WHISPER_SAMPLING_GREEDY)
-        unsafe parameters.strategy = options.beamSize > 1 ? WHISPER_SAMPLING_BEAM_SEARCH : WHISPER_SAMPLING_GREEDY
-        unsafe parameters.beam_search.beam_size = Int32(options.beamSize)
-        unsafe parameters.greedy.best_of = Int32(options.bestOf)
-        unsafe parameters.n_threads = transcriber.threads
+        unsafe parameters.strategy = request.beamSize > 1 ? WHISPER_SAMPLING_BEAM_SEARCH : WHISPER_SAMPLING_GREEDY
+        unsafe parameters.beam_search.beam_size = Int32(request.beamSize)
+        unsafe parameters.greedy.best_of = Int32(request.bestOf)
+        unsafe parameters.n_threads = Int32(request.threads)
         unsafe parameters.translate = options.translate
         unsafe parameters.temperature = options.temperature
-        unsafe parameters.temperature_inc = options.temperatureIncrement
+        unsafe parameters.temperature_inc = request.temperatureIncrement
         unsafe parameters.entropy_thold = options.entropyThreshold
         unsafe parameters.logprob_thold = options.logProbabilityThreshold
         unsafe parameters.no_speech_thold = options.noSpeechThreshold
-        unsafe parameters.token_timestamps = options.wordTimes
-        unsafe parameters.no_context = !usesContext
+        unsafe parameters.no_context = !request.usesContext
+        unsafe parameters.n_max_text_ctx = Int32(max(options.contextLimit, request.prompt.count + 1))
+        unsafe parameters.audio_ctx = Int32(request.audioContext)
+        unsafe parameters.max_tokens = Int32(request.maximumTokens)
         unsafe parameters.print_progress = false
 
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -197,12 +210,12 @@ private final class Pass: @unchecked Sendable {
             return !pass.hasEncoded && !pass.isCancelled()
         }
 
-        let code = unsafe (usesPrompt ? transcriber.prompt : []).withUnsafeBufferPointer { prompt in
+        let code = unsafe request.prompt.withUnsafeBufferPointer { prompt in
             unsafe parameters.prompt_tokens = prompt.baseAddress
             unsafe parameters.prompt_n_tokens = Int32(prompt.count)
             return unsafe (language ?? "auto").withCString { language in
                 unsafe parameters.language = language
-                return unsafe samples.withUnsafeBufferPointer {
+                return unsafe request.samples.withUnsafeBufferPointer {
                     unsafe whisper_full_with_state(
                         state.model.context, state.pointer, parameters, $0.baseAddress, Int32($0.count))
                 }
@@ -222,10 +235,10 @@ private final class Pass: @unchecked Sendable {
     /// silence) the earliest place with that percentage is taken.
     func consumed(lastText: Int?) -> Int {
         let hop = Int(WHISPER_HOP_LENGTH)
-        let length = max(1, 1 + (samples.count - Int(WHISPER_N_FFT) / 2) / hop)
+        let length = max(1, 1 + (request.samples.count - Int(WHISPER_N_FFT) / 2) / hop)
         let window = min(length, Int(WHISPER_CHUNK_SIZE) * 100)
         let earliest = (progress * length + 99) / 100
         let place = [lastText.map { $0 / hop } ?? 0, window].first { 100 * $0 / length == progress } ?? earliest
-        return place > 0 && place < length ? min(place * hop, samples.count) : samples.count
+        return place > 0 && place < length ? min(place * hop, request.samples.count) : request.samples.count
     }
 }

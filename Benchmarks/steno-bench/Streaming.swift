@@ -1,0 +1,181 @@
+import Foundation
+import Steno
+import StenoSoxr
+import StenoAnalysis
+import StenoWhisper
+import Synchronization
+
+let streaming = Entry(
+    name: "streaming",
+    method: """
+        Live recognition of a file on a clock of its own: each decode takes the time that it takes, and no audio is there \
+        before its time. Latency of a word: from its end in an offline decode, aligned by text, until it is told.
+        """,
+    measure: measureStreaming)
+
+private func measureStreaming(_ settings: Settings) throws -> [Figure] {
+    let setup = ".steno"
+    let audio = try samples(of: settings.audio ?? setup + "/samples/jfk.wav")
+    let model = try WhisperModel(path: setup + "/models/ggml-tiny.en.bin")
+    let detector = try SileroModel(path: setup + "/models/ggml-silero-v6.2.0.bin")
+    var options = WhisperTranscriber.Options()
+    options.threads = settings.threads
+    options.contextLimit = ProcessInfo.processInfo.environment["OFFCTX"].flatMap(Int.init) ?? 64
+    let offline = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: nil)
+
+    options.beamSize = 1
+    options.streaming = .init()
+    if let s = ProcessInfo.processInfo.environment["STEP"].flatMap(Double.init) { options.streaming?.step = .seconds(s) }
+    if let s = ProcessInfo.processInfo.environment["CTXMIN"].flatMap(Int.init) { options.streaming?.ctxMin = s }
+    if let s = ProcessInfo.processInfo.environment["CTXMARGIN"].flatMap(Int.init) { options.streaming?.ctxMargin = s }
+    if let s = ProcessInfo.processInfo.environment["WINDOW"].flatMap(Double.init) { options.streaming?.longestWindow = .seconds(s) }
+    if let s = ProcessInfo.processInfo.environment["PROMPT"].flatMap(Int.init) { options.streaming?.contextLimit = s }
+    let live = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: 1600)
+
+    if ProcessInfo.processInfo.environment["SHOW"] != nil {
+        print(offline.words.map(\.text).joined(separator: " "))
+        for r in live.told { print(String(format: "%7.2f %@ %6.2f-%6.2f %@", r.time, r.result.isFinal ? "F" : "v", r.result.range.start.seconds, r.result.range.end.seconds, r.result.text)) }
+    }
+    let seconds = Double(audio.count) / 16_000
+    let pairs = matches(offline.words.map(\.key), live.words.map(\.key))
+    let finals = pairs.map { live.words[$1].final - offline.words[$0].end }
+    if ProcessInfo.processInfo.environment["SHOW"] != nil { for (a, b) in pairs { print(String(format: "L %@ off %.2f live %.2f final %.2f lat %.2f vol %.2f", live.words[b].text, offline.words[a].end, live.words[b].end, live.words[b].final, live.words[b].final - offline.words[a].end, live.words[b].first - offline.words[a].end)) } }
+    let volatiles = pairs.map { live.words[$1].first - offline.words[$0].end }
+    var figures = [
+        Figure("decoding time per audio time", unit: "", live.busy / seconds),
+        Figure("decodes per minute", unit: "", Double(live.decodes) / seconds * 60),
+    ]
+    for (name, times) in [("final", finals.sorted()), ("volatile", volatiles.sorted())] where !times.isEmpty {
+        func part(_ share: Double) -> Double { times[min(times.count - 1, Int(share * Double(times.count)))] }
+        figures += [
+            Figure("\(name) words: mean", unit: "s", times.reduce(0, +) / Double(times.count)),
+            Figure("\(name) words: p50", unit: "s", part(0.5)), Figure("\(name) words: p95", unit: "s", part(0.95)),
+            Figure("\(name) words: max", unit: "s", part(1)),
+        ]
+    }
+    let reference = settings.reference.map { plain($0) } ?? offline.words.map(\.key)
+    func errors(_ words: [Word]) -> Double {
+        100 * Double(distance(reference, words.map(\.key).filter { !$0.isEmpty })) / Double(max(1, reference.count))
+    }
+    figures.append(Figure("word error rate", unit: "%", errors(live.words), reference: errors(offline.words)))
+    return figures
+}
+
+private struct Word {
+    var text: String
+    var end: Double
+    /// When it was told first, and when it was final.
+    var first, final: Double
+    var key: String { plain(text).joined() }
+}
+
+/// One session over the whole audio.
+private struct Simulation {
+    var words: [Word] = []
+    var busy = 0.0
+    var decodes = 0
+    var told: [(time: Double, result: TranscriptionResult)] = []
+
+    /// - Parameter pace: Frames that come at once; nil for all of them.
+    init(_ transcriber: WhisperTranscriber, _ audio: [Float], pace: Int?) throws {
+        let sink = Mutex<[(ContinuousClock.Instant, TranscriptionResult)]>([])
+        let format = AudioFormat(sampleRate: 16_000, channelLayout: .mono, sampleFormat: .float32)
+        let session = RecognizerSession<TranscriptionResult>(
+            format: format, sink: { result in sink.withLock { $0.append((.now, result)) } }, cancelled: { false })
+        let recognizer = try transcriber.makeRecognizer(session)
+        var (now, fed) = (0.0, 0)
+        var told: [(time: Double, result: TranscriptionResult)] = []
+        func run(_ body: () throws -> Void) rethrows {
+            let start = ContinuousClock.now
+            try body()
+            let results = sink.withLock { results in
+                defer { results = [] }
+                return results
+            }
+            told += results.map { (now + ($0 - start) / .seconds(1), $1) }
+            let spent = (ContinuousClock.now - start) / .seconds(1)
+            if spent > 0.02 { decodes += 1 }
+            busy += spent
+            if ProcessInfo.processInfo.environment["FREE"] == nil { now += spent }
+        }
+        while fed < audio.count {
+            let due = min(audio.count, fed + (pace ?? audio.count))
+            now = max(now, Double(due) / 16_000)
+            let count = pace == nil ? due - fed : max(due, min(audio.count, Int(now * 16_000))) - fed
+            try run {
+                try recognizer.accept(
+                    AnalyzerInput(
+                        buffer: AudioBuffer(interleaved: Array(audio[fed..<fed + count]), sampleRate: 16_000),
+                        bufferStartTime: MediaTime(frames: Int64(fed), sampleRate: 16_000)))
+            }
+            fed += count
+        }
+        try run { try recognizer.finish() }
+
+        var seen: [Int: (key: String, time: Double)] = [:]
+        for (time, result) in told {
+            for (offset, word) in result.words.enumerated() {
+                let (place, key) = (words.count + offset, plain(word.text).joined())
+                if seen[place]?.key != key { seen[place] = (key, time) }
+            }
+            guard result.isFinal else { continue }
+            for word in result.words {
+                let first = seen[words.count]?.time ?? time
+                words.append(Word(text: word.text, end: word.range?.end.seconds ?? 0, first: first, final: time))
+            }
+        }
+        self.told = told
+    }
+}
+
+private func samples(of path: String) throws -> [Float] {
+    let source = try AudioFileSource(path: path)
+    let target = AudioFormat(sampleRate: 16_000, channelLayout: .mono, sampleFormat: .float32)
+    let converter = AudioConverter(to: target, resampler: SoxrResamplerFactory())
+    var (buffer, output) = (AudioBuffer(format: source.format, frameCapacity: source.format.sampleRate), AudioBuffer(format: target, frameCapacity: 0))
+    var samples: [Float] = []
+    while try source.read(into: &buffer) != .end {
+        try converter.convert(buffer, into: &output)
+        samples += output.samples(of: Float.self)
+    }
+    try converter.finish(into: &output)
+    return samples + output.samples(of: Float.self)
+}
+
+/// Lower case, without punctuation.
+private func plain(_ text: String) -> [String] {
+    text.lowercased().split(whereSeparator: \.isWhitespace).map { $0.filter { $0.isLetter || $0.isNumber } }
+        .filter { !$0.isEmpty }
+}
+
+private func distance(_ a: [String], _ b: [String]) -> Int { table(a, b)[a.count][b.count] }
+
+/// Positions of equal words in an alignment with the least edits.
+private func matches(_ a: [String], _ b: [String]) -> [(Int, Int)] {
+    let table = table(a, b)
+    var (i, j) = (a.count, b.count)
+    var pairs: [(Int, Int)] = []
+    while i > 0, j > 0 {
+        if table[i][j] == table[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1) {
+            (i, j) = (i - 1, j - 1)
+            if a[i] == b[j] { pairs.append((i, j)) }
+        } else if table[i][j] == table[i - 1][j] + 1 {
+            i -= 1
+        } else {
+            j -= 1
+        }
+    }
+    return pairs.reversed()
+}
+
+private func table(_ a: [String], _ b: [String]) -> [[Int]] {
+    var rows = [Array(0...b.count)]
+    for i in a.indices {
+        var row = [i + 1]
+        for j in b.indices {
+            row.append(min(rows[i][j] + (a[i] == b[j] ? 0 : 1), rows[i][j + 1] + 1, row[j] + 1))
+        }
+        rows.append(row)
+    }
+    return rows
+}

@@ -1,0 +1,214 @@
+import Glibc
+import StenoAnalysis
+import StenoAudio
+
+/// One live session: decodes the audio that is not final yet again and again, and commits the words that stay.
+final class StreamRecognizer: SpeechRecognizer {
+    static let sampleRate = WhisperRecognizer.sampleRate
+    /// Less than this is not worth a decode before the utterance ends.
+    private static let shortest = sampleRate * 6 / 10
+    /// The engine says more or less anything about the first half second of an utterance.
+    private static let trusted = sampleRate * 11 / 10
+    /// Committed words that stay in the window, so that the next decode is aligned with them.
+    private static let anchor = 4
+
+    private let session: RecognizerSession<TranscriptionResult>
+    private let transcriber: WhisperTranscriber
+    private let streaming: WhisperTranscriber.Streaming
+    private let decoder: WindowDecoder
+    private let filter: SpeechFilter
+    private let step: Int
+    private let longestWindow: Int
+
+    private var window = SpeechWindow()
+    private var agreement = Agreement()
+    /// Frames at the end of the window that no decode has heard.
+    private var fresh = 0
+    /// Text that was committed before the window.
+    private var context: [Int32] = []
+    private var language: String?
+    /// The frame after the last one accepted.
+    private var nextFrame: Int64?
+    /// The end of the last final result, in frames of the session.
+    private var finalizedEnd = Int64.min
+    private var hasVolatile = false
+    private var threads: ThreadChoice
+
+    init(
+        _ transcriber: WhisperTranscriber, _ streaming: WhisperTranscriber.Streaming, detector: SileroModel,
+        _ session: RecognizerSession<TranscriptionResult>
+    ) throws(StenoError) {
+        self.session = session
+        self.transcriber = transcriber
+        self.streaming = streaming
+        decoder = try WindowDecoder(transcriber) { session.isCancelled }
+        filter = try SpeechFilter(detector, longestPause: 0)
+        step = Self.frames(streaming.step)
+        longestWindow = Self.frames(streaming.longestWindow)
+        context = transcriber.prompt
+        threads = ThreadChoice(fixed: transcriber.options.threads, processors: transcriber.threads)
+    }
+
+    private static func frames(_ duration: Duration) -> Int { Int(duration / .seconds(1) * Double(sampleRate)) }
+
+    func accept(_ input: AnalyzerInput) throws {
+        let samples = input.floats
+        let start = input.bufferStartTime?.frames(at: Self.sampleRate) ?? nextFrame ?? 0
+        if let end = nextFrame, start > end { try endOfAudio() }
+        for first in stride(from: 0, to: samples.count, by: Self.sampleRate) {
+            if session.isCancelled { throw WindowDecoder.cancelled }
+            let part = samples[first..<min(first + Self.sampleRate, samples.count)]
+            nextFrame = start + Int64(part.endIndex)
+            try filter.filter(part, pass: append)
+            if !filter.isOpen { try endUtterance() }
+        }
+        // What came while the last decode ran is heard by one decode.
+        if fresh >= step, window.count >= Self.shortest { try decode() }
+    }
+
+    func finalize(through time: MediaTime) throws { try endOfAudio() }
+
+    func finish() throws { try endOfAudio() }
+
+    private func endOfAudio() throws {
+        if session.isCancelled { throw WindowDecoder.cancelled }
+        try filter.finish(pass: append)
+        try endUtterance()
+    }
+
+    private func append(_ samples: ArraySlice<Float>, framesBeforeEnd: Int) throws(StenoError) {
+        let frame = (nextFrame ?? 0) - Int64(framesBeforeEnd)
+        if let end = window.end, end != frame { try endUtterance() }
+        var rest = samples
+        while !rest.isEmpty {
+            let part = rest.prefix(longestWindow - window.count)
+            window.append(part, at: frame + Int64(rest.startIndex - samples.startIndex))
+            fresh += part.count
+            rest = rest.dropFirst(part.count)
+            if window.count == longestWindow { try decode() }
+        }
+    }
+
+    // MARK: Decoding
+
+    /// Hears the window once more, commits what was heard twice, and says what is left as volatile text.
+    private func decode() throws(StenoError) {
+        let words = try hear(window.samples, isLast: false)
+        fresh = 0
+        // In so short a window the engine guesses.
+        send(agreement.take(words, isTrusted: window.count >= Self.trusted))
+        let isFull = window.count == longestWindow
+        // Law A5: what nothing confirmed in a whole window is final now, but for the words at its end.
+        if isFull, agreement.committed.isEmpty { send(agreement.commit(max(0, agreement.pending.count - 2))) }
+        sendVolatile()
+        if isFull || window.count > longestWindow * 2 / 3 { trim(isForced: isFull) }
+    }
+
+    /// Commits everything: the speaker paused, or the audio ends.
+    private func endUtterance() throws(StenoError) {
+        guard window.count > 0 else { return }
+        let words = try hear(window.samples, isLast: true)
+        send(agreement.take(words, isTrusted: true) + agreement.commit(agreement.pending.count))
+        sendVolatile()
+        // What is said after a pause is heard best without what was said before.
+        context = transcriber.prompt
+        window = SpeechWindow()
+        agreement = Agreement()
+        fresh = 0
+    }
+
+    /// What the engine hears in `samples`, without what it said in a loop.
+    private func hear(_ samples: [Float], isLast: Bool) throws(StenoError) -> [WindowWord] {
+        // Less audio than a second is given to the engine between silence.
+        let silence = [Float](repeating: 0, count: max(0, Self.sampleRate - samples.count) / 2)
+        let padded = silence.isEmpty ? samples : silence + samples + silence
+        let loudness = Loudness(samples)
+        let seconds = Double(padded.count) / Double(Self.sampleRate)
+        var request = DecodeRequest(
+            samples: padded, prompt: context, audioContext: streaming.audioContext(seconds),
+            maximumTokens: 16 + Int(12 * seconds), beamSize: transcriber.options.beamSize,
+            bestOf: 1, temperatureIncrement: 0, threads: threads.count)
+        for isRepeated in [false, true] {
+            let start = ContinuousClock.now
+            let decoded = try decoder.decode(request)
+            threads.note(cost: (ContinuousClock.now - start) / .seconds(1) / Double(request.audioContext + 100))
+            language = decoded.language
+            let words = decoded.segments.filter { !$0.isMark }.flatMap { segment in
+                let segment = segment.moved(by: -silence.count)
+                return segment.words(
+                    in: loudness, within: segment.range.clamped(to: 0..<samples.count), language: decoded.language)
+            }
+            guard let loop = words.loop else { return words }
+            if isRepeated || !isLast { return Array(words.prefix(loop)) }
+            (request.prompt, request.audioContext) = ([], 0)
+        }
+        return []
+    }
+
+    /// Drops audio whose words are committed, at the quietest point between two of them.
+    private func trim(isForced: Bool) {
+        let committed = agreement.committed
+        let count = committed.count - Self.anchor
+        if count > 0 {
+            cut(at: quietest(between: committed[count - 1].range, and: committed[count].range), words: count)
+        } else if isForced {
+            cut(at: window.count / 2, words: 0)
+        }
+    }
+
+    private func cut(at frame: Int, words: Int) {
+        remember(agreement.removeFirst(words, frames: frame))
+        window.removeFirst(frame)
+    }
+
+    /// The middle of the 20 ms with the least energy near the boundary of two words.
+    private func quietest(between word: Range<Int>, and next: Range<Int>) -> Int {
+        let (length, reach) = (Self.sampleRate / 50, Self.sampleRate / 5)
+        let boundary = (word.upperBound + next.lowerBound) / 2
+        let first = max(word.lowerBound, boundary - reach, 0)
+        let last = min(next.upperBound, boundary + reach, window.count - length)
+        guard first < last else { return min(boundary, window.count) }
+        func energy(_ start: Int) -> Float { window.samples[start..<start + length].reduce(0) { $0 + $1 * $1 } }
+        let starts = stride(from: first, through: last, by: length / 2).map { (energy($0), $0) }
+        return (starts.min { $0 < $1 }?.1 ?? boundary) + length / 2
+    }
+
+    private func remember(_ words: [WindowWord]) {
+        context = (context + words.flatMap(\.tokens)).suffix(streaming.contextLimit)
+    }
+
+    // MARK: Results
+
+    private func send(_ words: [WindowWord]) {
+        guard let first = words.first, let last = words.last else { return }
+        let frames = window.sessionFrames(first.range.lowerBound..<max(last.range.upperBound, first.range.lowerBound + 1))
+        let start = max(frames.lowerBound, finalizedEnd)
+        finalizedEnd = max(frames.upperBound, start + 1)
+        send(words, in: start..<finalizedEnd, isFinal: true)
+    }
+
+    private func sendVolatile() {
+        let words = agreement.pending
+        guard streaming.reportsVolatileResults, hasVolatile || !words.isEmpty, let end = window.end, end > finalizedEnd
+        else { return }
+        hasVolatile = !words.isEmpty
+        send(words, in: max(finalizedEnd, end - Int64(window.count))..<end, isFinal: false)
+    }
+
+    private func send(_ words: [WindowWord], in range: Range<Int64>, isFinal: Bool) {
+        let bounds = MediaTimeRange(range, sampleRate: Self.sampleRate)
+        let timed = words.compactMap { word -> TranscribedWord? in
+            let frames = window.sessionFrames(word.range.lowerBound..<max(word.range.upperBound, word.range.lowerBound + 1))
+            let text = word.text.trimmed
+            return text.isEmpty
+                ? nil
+                : TranscribedWord(
+                    text, range: MediaTimeRange(frames, sampleRate: Self.sampleRate).clamped(to: bounds),
+                    confidence: word.confidence)
+        }
+        session.send(
+            TranscriptionResult(
+                range: bounds, text: words.map(\.text).joined().trimmed,
+                words: transcriber.options.wordTimes ? timed : [], language: language, isFinal: isFinal))
+    }
+}
