@@ -1,4 +1,5 @@
 import Foundation
+import StenoWhisper
 
 /// Measures parts of Steno, each against a reference in the same run.
 @main
@@ -13,6 +14,7 @@ struct Bench {
           --json FILE      also writes everything to FILE
           --audio FILE     what is transcribed (default: the sample, repeated to a minute)
           --threads N      threads of a decode (default: 2)
+          --preset NAME    how live recognition decodes: lowLatency, balanced or accurate (default: lowLatency)
           --reference FILE what is said in it, for the word error rate (default: what an offline decode says)
           --hours N        simulates as many hours of audio for drift and memory
 
@@ -54,6 +56,11 @@ struct Bench {
             case "--json": json = try value()
             case "--audio": settings.audio = try value()
             case "--threads": settings.threads = try number()
+            case "--preset":
+                let presets = ["lowLatency": WhisperTranscriber.Streaming.lowLatency, "balanced": .balanced, "accurate": .accurate]
+                let name = try value()
+                guard let preset = presets[name] else { throw BenchmarkError(message: "there is no preset \(name)") }
+                settings.streaming = preset
             case "--hours": settings.hours = try number()
             case "--reference": settings.reference = try String(contentsOfFile: value(), encoding: .utf8)
             default: names.append(argument)

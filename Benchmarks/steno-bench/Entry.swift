@@ -1,3 +1,5 @@
+import StenoWhisper
+
 /// One benchmark: what it measures, how, and what came out.
 struct Entry: Sendable {
     let name: String
@@ -15,6 +17,7 @@ struct Settings {
     /// What is transcribed; nil for the sample of the set-up, repeated to a minute.
     var audio: String?
     var threads = 2
+    var streaming = WhisperTranscriber.Streaming.lowLatency
     /// Hours of audio for the simulation of drift; 0 leaves it out.
     var hours = 0.0
     /// What is said in the audio; nil where nobody wrote it down.

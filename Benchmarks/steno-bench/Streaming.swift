@@ -20,16 +20,9 @@ private func measureStreaming(_ settings: Settings) throws -> [Figure] {
     let detector = try SileroModel(path: setup + "/models/ggml-silero-v6.2.0.bin")
     var options = WhisperTranscriber.Options()
     options.threads = settings.threads
-    options.contextLimit = ProcessInfo.processInfo.environment["OFFCTX"].flatMap(Int.init) ?? 64
     let offline = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: nil)
 
-    options.beamSize = 1
-    options.streaming = .init()
-    if let s = ProcessInfo.processInfo.environment["STEP"].flatMap(Double.init) { options.streaming?.step = .seconds(s) }
-    if let s = ProcessInfo.processInfo.environment["CTXMIN"].flatMap(Int.init) { options.streaming?.ctxMin = s }
-    if let s = ProcessInfo.processInfo.environment["CTXMARGIN"].flatMap(Int.init) { options.streaming?.ctxMargin = s }
-    if let s = ProcessInfo.processInfo.environment["WINDOW"].flatMap(Double.init) { options.streaming?.longestWindow = .seconds(s) }
-    if let s = ProcessInfo.processInfo.environment["PROMPT"].flatMap(Int.init) { options.streaming?.contextLimit = s }
+    options.streaming = settings.streaming
     let live = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: 1600)
 
     if ProcessInfo.processInfo.environment["SHOW"] != nil {

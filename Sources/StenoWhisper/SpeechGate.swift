@@ -20,12 +20,12 @@ struct SpeechGate {
     private(set) var isOpen = false
     /// Chunks of speech in a row while closed; chunks without speech in a row while open.
     private var run = 0
-    /// Chunks since the gate closed, counted up to more than the longest pause; more from the beginning.
+    /// Chunks that did not pass since the gate closed, counted as far as it matters.
     private var pause: Int
 
     init(longestPause: Int) {
         self.longestPause = longestPause
-        pause = longestPause + 1
+        pause = Self.before + Self.opening + longestPause
     }
 
     /// Takes the probability of the next chunk. Returns how many chunks pass, back from this one.
@@ -36,10 +36,10 @@ struct SpeechGate {
             (isOpen, run, pause) = (false, 0, 1)
         } else {
             run = probability < Self.beginning ? 0 : run + 1
-            pause = min(pause + 1, longestPause + 1)
+            pause = min(pause + 1, Self.before + Self.opening + longestPause)
             if run == Self.opening {
                 defer { (isOpen, run) = (true, 0) }
-                return pause <= longestPause ? pause : run + Self.before
+                return pause <= longestPause ? pause : min(pause, run + Self.before)
             }
         }
         return 0

@@ -1,4 +1,3 @@
-import Glibc
 import StenoAnalysis
 import StenoAudio
 
@@ -24,14 +23,15 @@ final class StreamRecognizer: SpeechRecognizer {
     private var agreement = Agreement()
     /// Frames at the end of the window that no decode has heard.
     private var fresh = 0
-    /// Text that was committed before the window.
+    /// Text of the same utterance that was committed before the window.
     private var context: [Int32] = []
     private var language: String?
     /// The frame after the last one accepted.
     private var nextFrame: Int64?
     /// The end of the last final result, in frames of the session.
     private var finalizedEnd = Int64.min
-    private var hasVolatile = false
+    /// Where volatile text stands.
+    private var volatile: Range<Int64>?
     private var threads: ThreadChoice
 
     init(
@@ -45,7 +45,6 @@ final class StreamRecognizer: SpeechRecognizer {
         filter = try SpeechFilter(detector, longestPause: 0)
         step = Self.frames(streaming.step)
         longestWindow = Self.frames(streaming.longestWindow)
-        context = transcriber.prompt
         threads = ThreadChoice(fixed: transcriber.options.threads, processors: transcriber.threads)
     }
 
@@ -54,16 +53,28 @@ final class StreamRecognizer: SpeechRecognizer {
     func accept(_ input: AnalyzerInput) throws {
         let samples = input.floats
         let start = input.bufferStartTime?.frames(at: Self.sampleRate) ?? nextFrame ?? 0
-        if let end = nextFrame, start > end { try endOfAudio() }
-        for first in stride(from: 0, to: samples.count, by: Self.sampleRate) {
+        if let end = nextFrame, start > end {
+            if start - end <= WhisperRecognizer.longestFilledGap {
+                try take([Float](repeating: 0, count: Int(start - end)), at: end)
+            } else {
+                try endOfAudio()
+            }
+        }
+        try take(samples, at: start)
+        // What came while the last decode ran is heard by one decode.
+        if fresh >= step, window.count >= Self.shortest { try decode() }
+    }
+
+    /// Takes audio in parts, so that a long buffer can be cancelled too, and ends an utterance where it ends.
+    private func take(_ samples: [Float], at start: Int64) throws {
+        for first in stride(from: 0, to: samples.count, by: SpeechFilter.chunkLength) {
             if session.isCancelled { throw WindowDecoder.cancelled }
-            let part = samples[first..<min(first + Self.sampleRate, samples.count)]
+            let part = samples[first..<min(first + SpeechFilter.chunkLength, samples.count)]
             nextFrame = start + Int64(part.endIndex)
             try filter.filter(part, pass: append)
             if !filter.isOpen { try endUtterance() }
+            if streaming.keepsEveryStep, fresh >= step, window.count >= Self.shortest { try decode() }
         }
-        // What came while the last decode ran is heard by one decode.
-        if fresh >= step, window.count >= Self.shortest { try decode() }
     }
 
     func finalize(through time: MediaTime) throws { try endOfAudio() }
@@ -98,9 +109,12 @@ final class StreamRecognizer: SpeechRecognizer {
         // In so short a window the engine guesses.
         send(agreement.take(words, isTrusted: window.count >= Self.trusted))
         let isFull = window.count == longestWindow
-        // Law A5: what nothing confirmed in a whole window is final now, but for the words at its end.
-        if isFull, agreement.committed.isEmpty { send(agreement.commit(max(0, agreement.pending.count - 2))) }
-        sendVolatile()
+        // Law A5: what nothing confirmed in a whole window is final now, but for its end.
+        if isFull {
+            let end = window.count - 2 * Self.sampleRate
+            send(agreement.commit(agreement.pending.prefix { $0.range.upperBound < end }.count))
+        }
+        sendVolatile(agreement.pending)
         if isFull || window.count > longestWindow * 2 / 3 { trim(isForced: isFull) }
     }
 
@@ -109,41 +123,61 @@ final class StreamRecognizer: SpeechRecognizer {
         guard window.count > 0 else { return }
         let words = try hear(window.samples, isLast: true)
         send(agreement.take(words, isTrusted: true) + agreement.commit(agreement.pending.count))
-        sendVolatile()
+        sendVolatile([])
         // What is said after a pause is heard best without what was said before.
-        context = transcriber.prompt
+        context = []
         window = SpeechWindow()
         agreement = Agreement()
         fresh = 0
     }
 
     /// What the engine hears in `samples`, without what it said in a loop.
+    ///
+    /// - Parameter isLast: Whether they are not heard again, and so are worth a second try.
     private func hear(_ samples: [Float], isLast: Bool) throws(StenoError) -> [WindowWord] {
         // Less audio than a second is given to the engine between silence.
         let silence = [Float](repeating: 0, count: max(0, Self.sampleRate - samples.count) / 2)
-        let padded = silence.isEmpty ? samples : silence + samples + silence
-        let loudness = Loudness(samples)
-        let seconds = Double(padded.count) / Double(Self.sampleRate)
+        let seconds = Double(samples.count + 2 * silence.count) / Double(Self.sampleRate)
         var request = DecodeRequest(
-            samples: padded, prompt: context, audioContext: streaming.audioContext(seconds),
-            maximumTokens: 16 + Int(12 * seconds), beamSize: transcriber.options.beamSize,
-            bestOf: 1, temperatureIncrement: 0, threads: threads.count)
-        for isRepeated in [false, true] {
-            let start = ContinuousClock.now
-            let decoded = try decoder.decode(request)
-            threads.note(cost: (ContinuousClock.now - start) / .seconds(1) / Double(request.audioContext + 100))
-            language = decoded.language
-            let words = decoded.segments.filter { !$0.isMark }.flatMap { segment in
-                let segment = segment.moved(by: -silence.count)
-                return segment.words(
-                    in: loudness, within: segment.range.clamped(to: 0..<samples.count), language: decoded.language)
-            }
-            guard let loop = words.loop else { return words }
-            if isRepeated || !isLast { return Array(words.prefix(loop)) }
-            (request.prompt, request.audioContext) = ([], 0)
+            samples: silence + samples + silence, prompt: transcriber.prompt + context,
+            audioContext: Self.audioContext(seconds), maximumTokens: 16 + Int(12 * seconds),
+            beamSize: streaming.beamSize, bestOf: 1, temperatureIncrement: 0, threads: threads.count)
+        var (words, consumed) = try hear(request, from: silence.count, count: samples.count)
+        if isLast, words.isEmpty || words.loop != nil {
+            (request.prompt, request.audioContext) = (transcriber.prompt, 0)
+            (words, consumed) = try hear(request, from: silence.count, count: samples.count)
         }
-        return []
+        if let loop = words.loop { words.removeLast(words.count - loop) }
+        // The engine may stop early.
+        if isLast, silence.isEmpty, consumed + Self.sampleRate < samples.count {
+            words += try hear(Array(samples[consumed...]), isLast: true).map { $0.moved(by: consumed) }
+        }
+        return words
     }
+
+    /// The words of one decode, in frames behind the padding, and where the engine would go on.
+    private func hear(
+        _ request: DecodeRequest, from first: Int, count: Int
+    ) throws(StenoError) -> ([WindowWord], consumed: Int) {
+        let start = ContinuousClock.now
+        let decoded = try decoder.decode(request)
+        let work = Double(request.audioContext == 0 ? Self.wholeContext : request.audioContext)
+        threads.note(cost: (ContinuousClock.now - start) / .seconds(1) / work)
+        language = decoded.language
+        let loudness = Loudness(Array(request.samples[first..<first + count]))
+        let words = decoded.segments.filter { !$0.isMark }.flatMap { segment in
+            let segment = segment.moved(by: -first)
+            return segment.words(
+                in: loudness, within: segment.range.clamped(to: 0..<count), language: decoded.language)
+        }
+        return (words, decoded.consumed)
+    }
+
+    /// What the encoder looks at, in its frames of 20 ms: the audio and a margin. With less the engine loops.
+    private static func audioContext(_ seconds: Double) -> Int {
+        min(wholeContext, max(384, Int(50 * seconds) + 128))
+    }
+    private static let wholeContext = 1500
 
     /// Drops audio whose words are committed, at the quietest point between two of them.
     private func trim(isForced: Bool) {
@@ -174,25 +208,32 @@ final class StreamRecognizer: SpeechRecognizer {
     }
 
     private func remember(_ words: [WindowWord]) {
-        context = (context + words.flatMap(\.tokens)).suffix(streaming.contextLimit)
+        context = (context + words.flatMap(\.tokens)).suffix(transcriber.options.contextLimit)
     }
 
     // MARK: Results
 
+    /// Makes words final.
     private func send(_ words: [WindowWord]) {
         guard let first = words.first, let last = words.last else { return }
         let frames = window.sessionFrames(first.range.lowerBound..<max(last.range.upperBound, first.range.lowerBound + 1))
         let start = max(frames.lowerBound, finalizedEnd)
         finalizedEnd = max(frames.upperBound, start + 1)
+        // What a final result does not cover would stand beside it.
+        if let standing = volatile, standing.clamped(to: start..<finalizedEnd) != standing { sendVolatile([]) }
+        volatile = nil
         send(words, in: start..<finalizedEnd, isFinal: true)
     }
 
-    private func sendVolatile() {
-        let words = agreement.pending
-        guard streaming.reportsVolatileResults, hasVolatile || !words.isEmpty, let end = window.end, end > finalizedEnd
-        else { return }
-        hasVolatile = !words.isEmpty
-        send(words, in: max(finalizedEnd, end - Int64(window.count))..<end, isFinal: false)
+    /// Replaces the volatile text.
+    private func sendVolatile(_ words: [WindowWord]) {
+        guard streaming.reportsVolatileResults, let end = window.end else { return }
+        let standing = volatile ?? end..<end
+        let start = words.isEmpty ? end : max(finalizedEnd, end - Int64(window.count))
+        let range = min(start, standing.lowerBound)..<max(end, standing.upperBound)
+        guard !range.isEmpty, !words.isEmpty || volatile != nil else { return }
+        volatile = words.isEmpty ? nil : range
+        send(words, in: range, isFinal: false)
     }
 
     private func send(_ words: [WindowWord], in range: Range<Int64>, isFinal: Bool) {

@@ -19,7 +19,7 @@ final class WhisperRecognizer: SpeechRecognizer {
     /// Before an end shorter than this whisper.cpp drops the context, which leads it to repeat itself.
     private static let shortEnd = 5 * sampleRate
     /// A longer gap in the audio ends what came before.
-    private static let longestFilledGap = Int64(sampleRate)
+    static let longestFilledGap = Int64(sampleRate)
 
     private let session: RecognizerSession<TranscriptionResult>
     private let decoder: WindowDecoder

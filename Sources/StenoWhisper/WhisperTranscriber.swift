@@ -3,9 +3,12 @@ import Glibc
 public import StenoAnalysis
 public import StenoAudio
 
-/// Transcribes speech with whisper.cpp, as whole files: results are final when they come.
+/// Transcribes speech with whisper.cpp: whole files, or live.
 ///
-/// Without a detector it decodes what whisper.cpp's own command line decodes, with the same parameters: windows of 30 s
+/// Live (``Options/streaming``), results are volatile first, and final when two decodes in a row say the same or the
+/// speaker pauses; only what the detector takes for speech is decoded.
+///
+/// Whole files have final results only. Without a detector it decodes what whisper.cpp's own command line decodes, with the same parameters: windows of 30 s
 /// that begin where the last text ended. With one, only speech is decoded and nothing is recognized in silence; pauses
 /// are shortened and the times put right again. Memory does not grow with the length of the audio.
 ///
@@ -47,20 +50,34 @@ public final class WhisperTranscriber: TranscriberModule {
         public init(language: String? = nil) { self.language = language }
     }
 
-    /// How to decode live.
+    /// How to decode live: the unfinished speech again and again, each time with more of it.
     public struct Streaming: Sendable, Hashable {
-        /// How much new audio makes another decode worth its while.
-        public var step: Duration = .milliseconds(500)
-        /// At most so much audio is decoded again and again; what nothing confirmed by then becomes final.
-        public var longestWindow: Duration = .seconds(12)
+        /// How much new speech makes another decode worth its while, from 0.1 to 5 s. On a machine that cannot keep up
+        /// with it a decode hears whatever came during the last one.
+        public var step: Duration
+        /// Speech without a pause is decoded again for at most so long, from 6 to 28 s; what is still not final then
+        /// becomes final, but for the words at the end (law A5).
+        public var longestWindow: Duration
+        /// Hypotheses that are followed, from 1 to 8.
+        public var beamSize: Int
         /// Whether text is told before it is final.
         public var reportsVolatileResults = true
-        public var contextLimit = 32
-        public var ctxMin = 384, ctxMargin = 128
+        /// Whether there is a decode at every step, however long decodes take, so that the results depend neither on the
+        /// speed of the machine nor on how the audio is cut. For tests, and for audio that is not live.
+        public var keepsEveryStep = false
 
-        public init() {}
+        public init(step: Duration, longestWindow: Duration = .seconds(12), beamSize: Int = 1) {
+            self.step = step
+            self.longestWindow = longestWindow
+            self.beamSize = beamSize
+        }
 
-        func audioContext(_ seconds: Double) -> Int { min(1500, max(ctxMin, Int(seconds * 50) + ctxMargin)) }
+        /// Text as soon as the engine has it; takes most of a processor with the smallest model.
+        public static let lowLatency = Streaming(step: .milliseconds(350))
+        /// Half of the work, and some tenths of a second later.
+        public static let balanced = Streaming(step: .milliseconds(700))
+        /// Final text after some seconds, from longer windows and a wider search.
+        public static let accurate = Streaming(step: .seconds(1.5), longestWindow: .seconds(20), beamSize: 5)
     }
 
     public let model: WhisperModel
@@ -80,6 +97,14 @@ public final class WhisperTranscriber: TranscriberModule {
     ) throws(StenoError) {
         func check(_ isValid: Bool, _ expectation: String) throws(StenoError) {
             if !isValid { throw StenoError(.invalidArgument, "Options of WhisperTranscriber: \(expectation).") }
+        }
+        try check((0...223).contains(options.contextLimit), "contextLimit is from 0 to 223, not \(options.contextLimit)")
+        if let streaming = options.streaming {
+            let (step, window) = (streaming.step / .seconds(1), streaming.longestWindow / .seconds(1))
+            try check(detector != nil, "streaming needs a detector")
+            try check((0.1...5).contains(step), "step is from 0.1 to 5 s, not \(step) s")
+            try check((6...28).contains(window), "longestWindow is from 6 to 28 s, not \(window) s")
+            try check((1...8).contains(streaming.beamSize), "beamSize is from 1 to 8, not \(streaming.beamSize)")
         }
         try check((1...8).contains(options.beamSize), "beamSize is from 1 to 8, not \(options.beamSize)")
         try check((1...8).contains(options.bestOf), "bestOf is from 1 to 8, not \(options.bestOf)")
@@ -108,6 +133,7 @@ public final class WhisperTranscriber: TranscriberModule {
 
     public var capabilities: TranscriberCapabilities {
         var capabilities: TranscriberCapabilities = [.contextualStrings]
+        if options.streaming?.reportsVolatileResults == true { capabilities.insert(.volatileResults) }
         if options.wordTimes { capabilities.formUnion([.wordTimes, .confidence]) }
         if model.isMultilingual { capabilities.formUnion([.languageDetection, .translation]) }
         return capabilities

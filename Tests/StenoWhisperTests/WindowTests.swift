@@ -3,9 +3,11 @@ import Testing
 @testable import StenoWhisper
 
 @Suite struct SpeechGateTests {
+    static let longestPause = 32
+
     /// How much passes with each chunk.
-    func passes(_ probabilities: [Float]) -> [Int] {
-        var gate = SpeechGate()
+    func passes(_ probabilities: [Float], longestPause: Int = longestPause) -> [Int] {
+        var gate = SpeechGate(longestPause: longestPause)
         return probabilities.map { gate.chunksToPass($0) }
     }
 
@@ -18,13 +20,21 @@ import Testing
     }
 
     @Test func aShortPausePassesWholeAndALongOneDoesNot() {
-        for silence in [1, SpeechGate.after, SpeechGate.after + 5, SpeechGate.after + SpeechGate.longestPause + 1] {
+        for silence in [1, SpeechGate.after, SpeechGate.after + 5, SpeechGate.after + Self.longestPause + 1] {
             let speech = [Float](repeating: 1, count: 20)
             let all = passes(speech + [Float](repeating: 0, count: silence) + speech)
             let passed = all.reduce(0, +) - SpeechGate.before
             let kept = silence <= SpeechGate.after + 5 ? silence : SpeechGate.after + SpeechGate.before
             #expect(passed == 40 + kept)
         }
+    }
+
+    /// Whatever the pause, no chunk passes twice, and no more than is wanted passes before the speech.
+    @Test(arguments: 1...60) func noChunkPassesTwice(silence: Int) {
+        let speech = [Float](repeating: 1, count: 20)
+        let all = passes(speech + [Float](repeating: 0, count: silence) + speech, longestPause: 0)
+        let kept = min(silence, SpeechGate.after + SpeechGate.before)
+        #expect(all.reduce(0, +) - SpeechGate.before == 40 + kept)
     }
 }
 
