@@ -26,9 +26,25 @@ public actor SpeechAnalyzer {
         }
     }
 
+    /// What becomes of a session when one of its modules fails.
+    public enum ModuleFailurePolicy: Sendable {
+        /// It ends; every waiter and every result sequence gets the error.
+        case failAll
+        /// It goes on without the module, whose results end with the error, and which is told by
+        /// ``SpeechAnalyzer/moduleFailures``. When the last module fails it ends with that error.
+        case dropModule
+    }
+
+    /// A module that failed and was dropped.
+    public struct ModuleFailure: Sendable {
+        public var module: any SpeechModule
+        public var error: StenoError
+    }
+
     public struct Options: Sendable {
         /// What happens to audio that overlaps earlier audio.
         public var overlapPolicy: OverlapPolicy
+        public var moduleFailurePolicy: ModuleFailurePolicy
         /// Seconds of audio that wait for each module; a feeder waits when they are full.
         public var queueDuration: Double
         /// How long a finish waits for the next buffer of an input sequence that has not ended; then it finishes
@@ -36,9 +52,11 @@ public actor SpeechAnalyzer {
         public var inputIdleLimit: Duration
 
         public init(
-            overlapPolicy: OverlapPolicy = .trim, queueDuration: Double = 10, inputIdleLimit: Duration = .seconds(10)
+            overlapPolicy: OverlapPolicy = .trim, moduleFailurePolicy: ModuleFailurePolicy = .failAll,
+            queueDuration: Double = 10, inputIdleLimit: Duration = .seconds(10)
         ) {
             self.overlapPolicy = overlapPolicy
+            self.moduleFailurePolicy = moduleFailurePolicy
             self.queueDuration = queueDuration
             self.inputIdleLimit = inputIdleLimit
         }
@@ -46,6 +64,8 @@ public actor SpeechAnalyzer {
 
     public let options: Options
     public private(set) var modules: [any SpeechModule]
+    /// The modules that were dropped because they failed; see ``ModuleFailurePolicy/dropModule``.
+    public private(set) var moduleFailures: [ModuleFailure] = []
     /// The format of the session: that of the first input, or the one that was prepared for.
     public private(set) var inputFormat: AudioFormat?
     /// Why the session ended; nil while it goes on.
@@ -54,6 +74,8 @@ public actor SpeechAnalyzer {
     public private(set) var events: [TimelineEvent] = []
 
     private var runners: [any ModuleRunning] = []
+    /// Of modules that were replaced and are being finished.
+    private var leaving: [any ModuleRunning] = []
     private var timeline = Timeline(sampleRate: 1)
     private var hasInput = false
     private var isFinishing = false
@@ -80,10 +102,8 @@ public actor SpeechAnalyzer {
 
     deinit {
         feeder?.cancel()
-        for runner in runners { runner.end(.cancelled) }
-        if runners.isEmpty {
-            for module in modules { module.endUnused(.cancelled) }
-        }
+        for runner in runners + leaving { runner.end(.cancelled) }
+        for module in modules { module.endUnused(.cancelled) }
     }
 
     // MARK: Before
@@ -109,7 +129,7 @@ public actor SpeechAnalyzer {
         try checkOpen()
         try await open(format)
         for runner in runners {
-            do { try await runner.prepare() } catch { throw fail(error) }
+            do { try await runner.prepare() } catch { try failed(runner.module, error) }
         }
     }
 
@@ -147,7 +167,7 @@ public actor SpeechAnalyzer {
             module, format: format, start: timeline.end,
             frameCapacity: max(1, Int(options.queueDuration * Double(format.sampleRate))),
             report: { [weak self] event in Task { await self?.note(event) } },
-            failed: { [weak self] error in Task { await self?.fail(error) } })
+            failed: { [weak self] error in Task { try await self?.failed(module, error) } })
     }
 
     /// Replaces the modules. Those that go are finished first; those that come see only later audio.
@@ -156,18 +176,27 @@ public actor SpeechAnalyzer {
         if let inputFormat {
             for module in newModules { try check(module, takes: inputFormat) }
         }
-        let staying = runners.filter { runner in newModules.contains { $0 === runner.module } }
-        let leaving = runners.filter { runner in !newModules.contains { $0 === runner.module } }
-        runners = staying
+        var joining: [any ModuleRunning] = []
         if let inputFormat {
-            for module in newModules where !staying.contains(where: { $0.module === module }) {
-                runners.append(try makeRunner(module, inputFormat))
+            for module in newModules where !runners.contains(where: { $0.module === module }) {
+                do {
+                    joining.append(try makeRunner(module, inputFormat))
+                } catch {
+                    for runner in joining { runner.end(.failed(error)) }
+                    throw error
+                }
             }
         }
+        func leaves(_ module: any SpeechModule) -> Bool { !newModules.contains { $0 === module } }
+        let replaced = runners.filter { leaves($0.module) }
+        for module in modules where leaves(module) { module.endUnused(.finished) }
+        runners = runners.filter { !leaves($0.module) } + joining
         modules = newModules
-        for runner in leaving {
-            do { try await runner.finish() } catch { throw fail(error) }
+        leaving += replaced
+        for runner in replaced {
+            do { try await runner.finish() } catch { try failed(runner.module, error) }
             runner.end(.finished)
+            leaving.removeAll { $0 === runner }
         }
     }
 
@@ -251,7 +280,7 @@ public actor SpeechAnalyzer {
             do {
                 try await runners[index].push(input.buffer, from: placement.skippedFrames, start: placement.start)
             } catch {
-                throw fail(error)
+                try failed(runners[index].module, error)
             }
         }
         return sequence == number && finishReason == nil
@@ -288,7 +317,7 @@ public actor SpeechAnalyzer {
         try checkOpen()
         guard hasInput else { return }
         let frame = min(time?.frames(at: timeline.sampleRate) ?? timeline.end, timeline.end)
-        try await onEachRunner { runner throws(StenoError) in try await runner.finalize(through: frame) }
+        try await onEach(runners) { runner throws(StenoError) in try await runner.finalize(through: frame) }
     }
 
     // MARK: Ending
@@ -318,7 +347,7 @@ public actor SpeechAnalyzer {
             sequence += 1
             feeder?.cancel()
             if finishReason == nil {
-                try await onEachRunner { runner throws(StenoError) in try await runner.finish() }
+                try await onEach(runners + leaving) { runner throws(StenoError) in try await runner.finish() }
                 end(inputError.map(FinishReason.failed) ?? .finished)
             }
         }
@@ -370,15 +399,27 @@ public actor SpeechAnalyzer {
         return finishReason?.error ?? error
     }
 
+    /// Goes on without a module that failed, where the policy is that and a module is left; else ends the session.
+    private func failed(_ module: any SpeechModule, _ error: StenoError) throws(StenoError) {
+        guard options.moduleFailurePolicy == .dropModule, finishReason == nil else { throw fail(error) }
+        // Whoever waits for the module and its own thread tell of the same failure.
+        guard !moduleFailures.contains(where: { $0.module === module }) else { return }
+        moduleFailures.append(ModuleFailure(module: module, error: error))
+        module.endResults(.failed(error))
+        let isOfUse = runners.contains { $0.module === module }
+        runners.removeAll { $0.module === module }
+        leaving.removeAll { $0.module === module }
+        modules.removeAll { $0 === module }
+        if isOfUse && runners.isEmpty { throw fail(error) }
+    }
+
     private func end(_ reason: FinishReason) {
         guard finishReason == nil else { return }
         finishReason = reason
         sequence += 1
         feeder?.cancel()
-        for runner in runners { runner.end(reason) }
-        if runners.isEmpty {
-            for module in modules { module.endUnused(reason) }
-        }
+        for runner in runners + leaving { runner.end(reason) }
+        for module in modules { module.endUnused(reason) }
         resumeWaiters()
     }
 
@@ -389,21 +430,22 @@ public actor SpeechAnalyzer {
         }
     }
 
-    private func onEachRunner(
+    private func onEach(
+        _ runners: [any ModuleRunning],
         _ body: @escaping @Sendable (any ModuleRunning) async throws(StenoError) -> Void
     ) async throws(StenoError) {
-        let failure = await withTaskGroup(of: StenoError?.self) { group in
+        let failures = await withTaskGroup(of: ModuleFailure?.self) { group in
             for runner in runners {
                 group.addTask {
-                    do throws(StenoError) { try await body(runner) } catch { return error }
+                    do throws(StenoError) { try await body(runner) } catch {
+                        return ModuleFailure(module: runner.module, error: error)
+                    }
                     return nil
                 }
             }
-            var first: StenoError?
-            for await failure in group { first = first ?? failure }
-            return first
+            return await group.reduce(into: [ModuleFailure]()) { if let failure = $1 { $0.append(failure) } }
         }
-        if let failure { throw fail(failure) }
+        for failure in failures { try failed(failure.module, failure.error) }
     }
 
     private func note(_ event: TimelineEvent) { events.note(event) }
