@@ -127,7 +127,7 @@ let package = Package(
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk"]),
-        test("StenoTests", ["Steno", "StenoWhisper", "CAllocationCounter"]),
+        test("StenoTests", ["Steno", "StenoWhisper", "StenoVosk", "CAllocationCounter"]),
         test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
         test("ProgramTests", ["record", "live-captions", "Steno", "PulseTestServer"]),
     ],

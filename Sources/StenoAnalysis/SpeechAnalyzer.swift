@@ -1,4 +1,5 @@
 public import StenoAudio
+public import StenoConversion
 
 /// Runs modules over one timeline of audio.
 ///
@@ -7,7 +8,7 @@ public import StenoAudio
 /// verbs end things: *finalize* makes results final and goes on, *finish* drains and ends, *cancel* drops and ends.
 ///
 /// Differences from the framework that gave the names: a finish always returns; an overlap does not end the session;
-/// audio that no module takes is refused with an error that names both formats, and the session goes on; results still
+/// audio that a module does not take is refused with an error that names both formats, and the session goes on; results still
 /// waiting when an error ends the session can be read before the error is thrown.
 public actor SpeechAnalyzer {
     /// Why a session ended.
@@ -73,6 +74,7 @@ public actor SpeechAnalyzer {
     /// What happened to the audio so far: gaps and overlaps in the input, results that had to be moved.
     public private(set) var events: [TimelineEvent] = []
 
+    private let resampler: (any ResamplerFactory)?
     private var runners: [any ModuleRunning] = []
     /// Of modules that were replaced and are being finished.
     private var leaving: [any ModuleRunning] = []
@@ -94,10 +96,16 @@ public actor SpeechAnalyzer {
     private var inputError: StenoError?
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
-    /// - Parameter modules: at least one, each new; a module belongs to one analyzer.
-    public init(modules: [any SpeechModule], options: Options = Options()) {
+    /// - Parameters:
+    ///   - modules: at least one, each new; a module belongs to one analyzer.
+    ///   - resampler: brings the audio into the format of each module that does not take the session's; nil demands
+    ///     that all of them take it.
+    public init(
+        modules: [any SpeechModule], options: Options = Options(), resampler: (any ResamplerFactory)? = nil
+    ) {
         self.modules = modules
         self.options = options
+        self.resampler = resampler
     }
 
     deinit {
@@ -144,7 +152,7 @@ public actor SpeechAnalyzer {
         guard !modules.isEmpty else {
             throw StenoError(.incompatibleAudioFormats, "the analyzer has no module to feed")
         }
-        for module in modules { try check(module, takes: format) }
+        for module in modules { _ = try self.format(for: module, in: format) }
         inputFormat = format
         timeline = Timeline(sampleRate: format.sampleRate)
         for module in modules {
@@ -152,19 +160,27 @@ public actor SpeechAnalyzer {
         }
     }
 
-    private func check(_ module: any SpeechModule, takes format: AudioFormat) throws(StenoError) {
-        guard !module.compatibleAudioFormats.contains(format) else { return }
+    /// What the module is given in a session in `format`.
+    private func format(for module: any SpeechModule, in format: AudioFormat) throws(StenoError) -> AudioFormat {
+        if module.compatibleAudioFormats.contains(format) { return format }
+        if resampler != nil,
+            let own = SpeechAnalyzer.bestAvailableAudioFormat(compatibleWith: [module], considering: format)
+        {
+            return own
+        }
         let accepted = module.compatibleAudioFormats.map { "\($0)" }.joined(separator: "; ")
         throw StenoError(.unexpectedAudioFormat, "\(type(of: module)) takes \(accepted), not \(format)")
     }
 
-    private func makeRunner(_ module: some SpeechModule, _ format: AudioFormat) throws(StenoError) -> any ModuleRunning
-    {
+    private func makeRunner(
+        _ module: some SpeechModule, _ format: AudioFormat
+    ) throws(StenoError) -> any ModuleRunning {
+        let own = try self.format(for: module, in: format)
         guard module.output.attach() else {
             throw StenoError(.moduleInUse, "this \(type(of: module)) belongs to another session; make a new one")
         }
         return ModuleRunner(
-            module, format: format, start: timeline.end,
+            module, format: own, sessionFormat: format, resampler: resampler, start: timeline.end,
             frameCapacity: max(1, Int(options.queueDuration * Double(format.sampleRate))),
             report: { [weak self] event in Task { await self?.note(event) } },
             failed: { [weak self] error in Task { try await self?.failed(module, error) } })
@@ -174,7 +190,7 @@ public actor SpeechAnalyzer {
     public func setModules(_ newModules: [any SpeechModule]) async throws(StenoError) {
         try checkOpen()
         if let inputFormat {
-            for module in newModules { try check(module, takes: inputFormat) }
+            for module in newModules { _ = try format(for: module, in: inputFormat) }
         }
         var joining: [any ModuleRunning] = []
         if let inputFormat {

@@ -1,6 +1,7 @@
 import Foundation
 import StenoAnalysis
 import StenoAudio
+import StenoSoxr
 import StenoTesting
 import Synchronization
 import Testing
@@ -263,6 +264,43 @@ struct SpeechAnalyzerTests {
         try await analyzer.analyzeSequence(sequence(inputs(1)))
         try await analyzer.finalizeAndFinish()
         #expect(module.accepted.count == 1)
+    }
+
+    /// Each module in a format of its own, from one session: every one of its frames, at its times, over a gap too.
+    @Test func eachModuleIsFedInItsOwnFormat() async throws {
+        func format(_ rate: Int, _ sample: SampleFormat) -> AudioFormat {
+            AudioFormat(sampleRate: rate, channelCount: 1, sampleFormat: sample)
+        }
+        let formats = [format(48000, .float32), format(16000, .int16), format(44100, .float32), format(48000, .int16)]
+        let modules = formats.map { ScriptedTranscriber(formats: [$0]) }
+        let analyzer = SpeechAnalyzer(modules: modules, resampler: SoxrResamplerFactory())
+        func input(_ frames: Int, at seconds: Double) -> AnalyzerInput {
+            let sine = TestSignals.sine(frequency: 440, sampleRate: 48000, frameCount: frames)
+            return AnalyzerInput(
+                buffer: AudioBuffer(interleaved: sine, sampleRate: 48000),
+                bufferStartTime: MediaTime(value: Int64(seconds * 48000), timescale: 48000))
+        }
+        let late = ScriptedTranscriber(formats: [format(8000, .int16)])
+        try await analyzer.analyzeSequence(sequence([input(4800, at: 0), input(4801, at: 0.1)]))
+        try await analyzer.setModules(modules + [late])
+        try await analyzer.finalize()
+        try await analyzer.analyzeSequence(sequence([input(24000, at: 1)]))
+        try await analyzer.finalizeAndFinish()
+        for (module, format) in zip(modules + [late], formats + [format(8000, .int16)]) {
+            var frames = 0
+            for case .accept(let input) in module.calls {
+                #expect(input.bufferFormat == format)
+                frames += input.buffer.frameCount
+            }
+            let expected = (module === late ? 24000 : 33601) * Double(format.sampleRate) / 48000
+            #expect(abs(Double(frames) - expected) <= 1, "\(format)")
+            let limit = MediaTime(value: 1, timescale: Int32(format.sampleRate))
+            let behindGap = try #require(module.accepted.first { $0.start > frame(8000) })
+            #expect(abs((behindGap.start - frame(16000)).seconds) <= limit.seconds, "\(format)")
+            #expect(abs(try #require(module.accepted.last).end.seconds - 1.5) <= limit.seconds, "\(format)")
+            let fed = module.accepted
+            #expect(zip(fed, fed.dropFirst()).allSatisfy { $0.end <= $1.start })
+        }
     }
 
     @Test func theBestFormatIsCommonAndNearTheSource() {
