@@ -85,6 +85,7 @@ public actor SpeechAnalyzer {
     private var sequence = 0
     private var isSequenceRunning = false
     private var isPushing = false
+    private var pushWaiterCount = 0
     private var feeder: Task<Void, Never>?
     /// The thread on which an input sequence is read.
     package nonisolated let feederExecutor = BlockingExecutor(label: "steno.feeder")
@@ -188,6 +189,7 @@ public actor SpeechAnalyzer {
 
     /// Replaces the modules. Those that go are finished first; those that come see only later audio.
     public func setModules(_ newModules: [any SpeechModule]) async throws(StenoError) {
+        await waitForPush()
         try checkOpen()
         if let inputFormat {
             for module in newModules { _ = try format(for: module, in: inputFormat) }
@@ -276,14 +278,14 @@ public actor SpeechAnalyzer {
     /// Feeds one buffer; false when the sequence was replaced or the session ended.
     private func take(_ input: AnalyzerInput, of number: Int) async throws(StenoError) -> Bool {
         // A sequence that was replaced in the middle of a buffer hands that buffer over first.
-        await waitUntil { !$0.isPushing }
+        await waitForPush()
         guard sequence == number, finishReason == nil else { return false }
         isPushing = true
         defer {
             isPushing = false
             lastInputInstant = .now
-            // Only a sequence that replaced this one waits for that; others would be woken for each buffer.
-            if sequence != number { resumeWaiters() }
+            // All others would be woken for each buffer.
+            if pushWaiterCount > 0 { resumeWaiters() }
         }
         try await open(input.bufferFormat)
         let placement = try timeline.place(
@@ -300,6 +302,13 @@ public actor SpeechAnalyzer {
             }
         }
         return sequence == number && finishReason == nil
+    }
+
+    /// Returns between buffers, when each of them is with all modules or with none.
+    private func waitForPush() async {
+        pushWaiterCount += 1
+        defer { pushWaiterCount -= 1 }
+        await waitUntil { !$0.isPushing || $0.finishReason != nil }
     }
 
     private func endInput(of number: Int, _ error: StenoError?) {
@@ -362,6 +371,7 @@ public actor SpeechAnalyzer {
             if waitingForInput { await waitForEndOfInput() }
             sequence += 1
             feeder?.cancel()
+            await waitForPush()
             if finishReason == nil {
                 try await onEach(runners + leaving) { runner throws(StenoError) in try await runner.finish() }
                 end(inputError.map(FinishReason.failed) ?? .finished)
@@ -470,7 +480,10 @@ public actor SpeechAnalyzer {
 
     private func waitUntil(_ condition: (isolated SpeechAnalyzer) -> Bool) async {
         while !condition(self) {
-            await withCheckedContinuation { waiters.append($0) }
+            await withCheckedContinuation { continuation in
+                // Others may have had their turn on the actor since the look above.
+                if condition(self) { continuation.resume() } else { waiters.append(continuation) }
+            }
         }
     }
 
