@@ -65,7 +65,7 @@ let package = Package(
 
         .executableTarget(
             name: "transcribe",
-            dependencies: ["Steno", "StenoWhisper"],
+            dependencies: ["Steno", "ExampleRecognizers", "ExampleSupport"],
             path: "Examples/transcribe",
             swiftSettings: settings),
         .executableTarget(
@@ -85,12 +85,18 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "live-captions",
-            dependencies: ["Steno", "StenoWhisper", "ExampleCapture", "ExampleSupport"],
+            dependencies: ["Steno", "ExampleCapture", "ExampleRecognizers", "ExampleSupport"],
             path: "Examples/live-captions",
             swiftSettings: settings),
         // What the programs share.
         .target(
-            name: "ExampleSupport", dependencies: ["Steno"], path: "Examples/Support", swiftSettings: settings),
+            name: "ExampleSupport", dependencies: ["Steno", "StenoVosk"], path: "Examples/Support",
+            swiftSettings: settings),
+        .target(
+            name: "ExampleRecognizers",
+            dependencies: ["Steno", "StenoWhisper", "StenoVosk", "ExampleSupport"],
+            path: "Examples/Recognizers",
+            swiftSettings: settings),
         .target(
             name: "ExampleCapture",
             dependencies: ["Steno", "StenoALSA", "StenoPulseAudio", "ExampleSupport"],
@@ -121,7 +127,7 @@ let package = Package(
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk"]),
-        test("StenoTests", ["Steno", "StenoWhisper", "CAllocationCounter"]),
+        test("StenoTests", ["Steno", "StenoWhisper", "StenoVosk", "CAllocationCounter"]),
         test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
         test("ProgramTests", ["record", "live-captions", "Steno", "PulseTestServer"]),
     ],

@@ -55,7 +55,7 @@ package struct ArgumentReader {
         let text = try value()
         guard let choice = Choice(rawValue: text) else {
             let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw UsageError("\(name) takes one of \(names), not \(text)")
+            throw UsageError("\(name): \(text) is not one of \(names)")
         }
         return choice
     }

@@ -1,4 +1,5 @@
 package import Steno
+import StenoVosk
 
 /// The exit codes of sysexits.h, and the shell's for an interrupt.
 package enum ExitCode: Int32 {
@@ -20,6 +21,7 @@ package enum ExitCode: Int32 {
         case .outputFailed, .diskFull, .fileWriteFailed: self = .outputFailed
         case .cannotCreate: self = .cannotCreate
         case .modelNotFound, .modelInvalid, .engineNotFound: self = .unavailable
+        case .engineNotLibrary, .engineWrongArchitecture, .engineIncompatible: self = .unavailable
         case .noServer, .serverLost, .deviceLost, .deviceTimeout: self = .unavailable
         case .fileNotFound, .filePermissionDenied, .fileIsDirectory, .noSuchDevice: self = .noInput
         case .fileEmpty, .fileNotAudio, .fileUnsupported, .fileDamaged: self = .notAudio

@@ -1,4 +1,5 @@
 import ExampleCapture
+import ExampleRecognizers
 import ExampleSupport
 import Foundation
 import Steno
@@ -33,7 +34,7 @@ struct LiveCaptions {
         let session = LiveSession(
             source: options.source.makeSource(for: type),
             recording: options.recording.map { .init(path: $0, type: type ?? .wav) },
-            transcriber: LoadingTranscriber(model: options.model, language: options.language))
+            transcriber: LoadingTranscriber(options.recognizer))
         let interrupts = onInterrupt { Task { await session.stop() } }
         defer { withExtendedLifetime(interrupts) {} }
 
@@ -63,8 +64,7 @@ struct Options {
     var recording: String?
     var vtt: String?
     var format = CaptionFormat.text
-    var model = "tiny.en"
-    var language: String?
+    var recognizer = RecognizerChoice()
 
     static let help = """
         Usage: live-captions [options]
@@ -79,9 +79,7 @@ struct Options {
           --record FILE       also record; FLAC or Ogg Opus by the extension of FILE, else WAV
           --vtt FILE          also write the captions as WebVTT
           --format FORMAT     text, or jsonl: each result, volatile ones too, and each event on a line (default: text)
-          --model NAME|PATH   a model file, or a name such as tiny.en for ggml-tiny.en.bin in $STENO_MODELS,
-                              ./.steno/models or ~/.local/share/steno/models (default: tiny.en)
-          --language CODE     the language spoken, such as en or pt-BR (default: the model's, or detected)
+        \(RecognizerChoice.help)
           --help              this text
 
         Exit codes: 0 done, 64 wrong usage, 65 source not audio, 66 no such device or source, 69 no server, device lost, or
@@ -104,11 +102,11 @@ struct Options {
             case .option("--record"): recording = try reader.value()
             case .option("--vtt"): vtt = try reader.value()
             case .option("--format"): format = try reader.choice()
-            case .option("--model"): model = try reader.value()
-            case .option("--language"): language = try reader.value()
-            case .option: throw reader.unknownOption
+            case .option(let name):
+                guard try recognizer.take(name, from: &reader) else { throw reader.unknownOption }
             }
         }
+        try recognizer.check()
         if let speed {
             guard source.kind == .file else { throw .init("--speed is for --replay") }
             source.speed = speed

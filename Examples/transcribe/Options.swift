@@ -1,17 +1,15 @@
+import ExampleRecognizers
+import ExampleSupport
 import Foundation
 import Steno
 
 /// What the command line asks for.
 struct Options {
-    var model = "tiny.en"
-    var language: String?
+    var recognizer = RecognizerChoice()
     /// nil prints lines with their times, for people.
     var format: TranscriptFormat?
     var output = "-"
-    var threads: Int?
-    var usesDetector = true
     var files: [String] = []
-    var wantsHelp = false
 
     static let help = """
         Usage: transcribe [options] [--] FILE...
@@ -19,14 +17,11 @@ struct Options {
         Prints what is said in audio files. FILE is WAV, FLAC, MP3, Ogg or whatever else libsndfile reads; - is standard
         input.
 
-          --backend NAME      the recognizer; whisper is the only one so far
-          --model NAME|PATH   a model file, or a name such as tiny.en for ggml-tiny.en.bin in $STENO_MODELS,
-                              ./.steno/models or ~/.local/share/steno/models (default: tiny.en)
-          --language CODE     the language spoken, such as en or pt-BR (default: the model's, or detected)
+        \(RecognizerChoice.help)
           --format FORMAT     txt, vtt, srt, json or jsonl (default: lines with times)
           --output FILE       where the text goes; - is standard output (default: -)
-          --threads N         threads for decoding (default: one for each core)
-          --no-detector       decode everything, also where the detector hears no speech
+          --threads N         threads for decoding (default: one for each core); not for vosk
+          --no-detector       decode everything, also where the detector hears no speech; not for vosk
           --help              this text
 
         Exit codes: 0 done, 64 wrong usage, 65 not audio, 66 no such input, 69 model or engine missing, 70 decoding failed,
@@ -34,70 +29,33 @@ struct Options {
 
         """
 
-    struct UsageError: Error {
-        var message: String
-    }
-
-    init(_ arguments: [String]) throws(UsageError) {
-        var rest = arguments[...]
-        var endOfOptions = false
-        while let argument = rest.popFirst() {
-            guard !endOfOptions, argument.hasPrefix("-"), argument != "-" else {
-                files.append(argument)
-                continue
-            }
-            if argument == "--" {
-                endOfOptions = true
-                continue
-            }
-            // Both `--name value` and `--name=value`.
-            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            let name = parts[0]
-            func value() throws(UsageError) -> String {
-                if parts.count == 2 { return parts[1] }
-                guard let next = rest.popFirst() else { throw UsageError(message: "\(name) needs a value") }
-                return next
-            }
-            func flag() throws(UsageError) {
-                if parts.count == 2 { throw UsageError(message: "\(name) takes no value") }
-            }
-            switch name {
-            case "--help", "-h":
-                try flag()
-                wantsHelp = true
-            case "--no-detector":
-                try flag()
-                usesDetector = false
-            case "--model": model = try value()
-            case "--language": language = try value()
-            case "--output": output = try value()
-            case "--backend":
-                let backend = try value()
-                guard backend == "whisper" else { throw UsageError(message: "no back end is called \(backend)") }
-            case "--format":
-                let format = try value()
-                guard let known = TranscriptFormat(rawValue: format) else {
-                    let names = TranscriptFormat.allCases.map(\.rawValue).joined(separator: ", ")
-                    throw UsageError(message: "\(format) is not one of \(names)")
-                }
-                self.format = known
-            case "--threads":
-                let count = try value()
+    /// Nil when only the help is wanted.
+    init?(_ arguments: [String]) throws(ArgumentReader.UsageError) {
+        var reader = ArgumentReader(arguments)
+        while let argument = try reader.next() {
+            switch argument {
+            case .operand(let file): files.append(file)
+            case .option("--help"), .option("-h"): return nil
+            case .option("--format"): format = try reader.choice()
+            case .option("--output"): output = try reader.value()
+            case .option("--no-detector"): recognizer.usesDetector = false
+            case .option("--threads"):
+                let count = try reader.value()
                 guard let threads = Int(count), (1...512).contains(threads) else {
-                    throw UsageError(message: "--threads takes a number from 1 to 512, not \(count)")
+                    throw .init("--threads takes a number from 1 to 512, not \(count)")
                 }
-                self.threads = threads
-            default:
-                throw UsageError(message: "there is no option \(name)")
+                recognizer.threads = threads
+            case .option(let name):
+                guard try recognizer.take(name, from: &reader) else { throw reader.unknownOption }
             }
         }
-        if wantsHelp { return }
-        if files.isEmpty { throw UsageError(message: "which file?") }
+        try recognizer.check()
+        if files.isEmpty { throw .init("which file?") }
         if files.count > 1, let format, ![.text, .jsonLines].contains(format) {
-            throw UsageError(message: "several files do not fit into one \(format.rawValue) output; call once for each")
+            throw .init("several files do not fit into one \(format.rawValue) output; call once for each")
         }
         for file in files where Options.isSameFile(file, output) {
-            throw UsageError(message: "the output would overwrite the input \(file)")
+            throw .init("the output would overwrite the input \(file)")
         }
     }
 

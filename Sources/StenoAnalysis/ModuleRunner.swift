@@ -1,5 +1,6 @@
 import Dispatch
 import StenoAudio
+import StenoConversion
 import Synchronization
 
 /// One module at work in one session, as the analyzer sees it.
@@ -33,21 +34,28 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
 
     private let owned: Module
     private let queue: AudioQueue
+    private let format: AudioFormat
+    private let resampler: (any ResamplerFactory)?
     private let state: Lock<State>
     private let isCancelled = Atomic(false)
     private let report: @Sendable (TimelineEvent) -> Void
     private let failed: @Sendable (StenoError) -> Void
 
     /// - Parameters:
+    ///   - format: what the module is given; one of its own.
+    ///   - sessionFormat: what comes; where it is another format, `resampler` is not nil.
     ///   - start: the frame at which the module joins the timeline.
     ///   - failed: called once if the module fails; the analyzer then ends the session.
     init(
-        _ module: Module, format: AudioFormat, start: Int64, frameCapacity: Int,
+        _ module: Module, format: AudioFormat, sessionFormat: AudioFormat, resampler: (any ResamplerFactory)?,
+        start: Int64, frameCapacity: Int,
         report: @escaping @Sendable (TimelineEvent) -> Void, failed: @escaping @Sendable (StenoError) -> Void
     ) {
         owned = module
-        queue = AudioQueue(format: format, frameCapacity: frameCapacity)
-        state = Lock(State(gate: ResultGate(start: MediaTime(frames: start, sampleRate: format.sampleRate))))
+        self.format = format
+        self.resampler = resampler
+        queue = AudioQueue(format: sessionFormat, frameCapacity: frameCapacity)
+        state = Lock(State(gate: ResultGate(start: MediaTime(frames: start, sampleRate: sessionFormat.sampleRate))))
         self.report = report
         self.failed = failed
         // A thread that may block, for as long as the session lasts.
@@ -107,8 +115,9 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
         var order: CheckedContinuation<Void, Never>?
         do {
             let session = RecognizerSession<Module.Result>(
-                format: queue.format, sink: { self.publish($0) },
+                format: format, sink: { self.publish($0) },
                 cancelled: { self.isCancelled.load(ordering: .relaxed) })
+            let feed = ModuleFeed(from: queue.format, to: format, resampler: resampler)
             let recognizer = try owned.makeRecognizer(session)
             update { $0.isPrepared = true }
             var buffer = AudioBuffer(format: queue.format, frameCapacity: queue.frameCapacity)
@@ -116,14 +125,15 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
                 switch queue.next(into: &buffer) {
                 case .audio(let start):
                     state.withLock { $0.gate.feed(through: time(start + Int64(buffer.frameCount))) }
-                    try recognizer.accept(AnalyzerInput(buffer: buffer, bufferStartTime: time(start)))
+                    try feed.accept(buffer, start: start, by: recognizer)
                 case .finalize(let frame, let continuation):
                     order = continuation
-                    try recognizer.finalize(through: time(frame))
+                    try recognizer.finalize(through: feed.flush(through: time(frame), into: recognizer))
                     takeBack(through: time(frame))
                     order = nil
                     continuation.resume()
                 case .finish:
+                    _ = try feed.flush(through: time(0), into: recognizer)
                     try recognizer.finish()
                     takeBack(through: state.withLock { $0.gate.fedThrough })
                     update { $0.hasEnded = true }

@@ -1,4 +1,5 @@
 public import StenoAudio
+public import StenoConversion
 
 /// Runs modules over one timeline of audio.
 ///
@@ -7,7 +8,7 @@ public import StenoAudio
 /// verbs end things: *finalize* makes results final and goes on, *finish* drains and ends, *cancel* drops and ends.
 ///
 /// Differences from the framework that gave the names: a finish always returns; an overlap does not end the session;
-/// audio that no module takes is refused with an error that names both formats, and the session goes on; results still
+/// audio that a module does not take is refused with an error that names both formats, and the session goes on; results still
 /// waiting when an error ends the session can be read before the error is thrown.
 public actor SpeechAnalyzer {
     /// Why a session ended.
@@ -26,9 +27,25 @@ public actor SpeechAnalyzer {
         }
     }
 
+    /// What becomes of a session when one of its modules fails.
+    public enum ModuleFailurePolicy: Sendable {
+        /// It ends; every waiter and every result sequence gets the error.
+        case failAll
+        /// It goes on without the module, whose results end with the error, and which is told by
+        /// ``SpeechAnalyzer/moduleFailures``. When the last module fails it ends with that error.
+        case dropModule
+    }
+
+    /// A module that failed and was dropped.
+    public struct ModuleFailure: Sendable {
+        public var module: any SpeechModule
+        public var error: StenoError
+    }
+
     public struct Options: Sendable {
         /// What happens to audio that overlaps earlier audio.
         public var overlapPolicy: OverlapPolicy
+        public var moduleFailurePolicy: ModuleFailurePolicy
         /// Seconds of audio that wait for each module; a feeder waits when they are full.
         public var queueDuration: Double
         /// How long a finish waits for the next buffer of an input sequence that has not ended; then it finishes
@@ -36,9 +53,11 @@ public actor SpeechAnalyzer {
         public var inputIdleLimit: Duration
 
         public init(
-            overlapPolicy: OverlapPolicy = .trim, queueDuration: Double = 10, inputIdleLimit: Duration = .seconds(10)
+            overlapPolicy: OverlapPolicy = .trim, moduleFailurePolicy: ModuleFailurePolicy = .failAll,
+            queueDuration: Double = 10, inputIdleLimit: Duration = .seconds(10)
         ) {
             self.overlapPolicy = overlapPolicy
+            self.moduleFailurePolicy = moduleFailurePolicy
             self.queueDuration = queueDuration
             self.inputIdleLimit = inputIdleLimit
         }
@@ -46,6 +65,8 @@ public actor SpeechAnalyzer {
 
     public let options: Options
     public private(set) var modules: [any SpeechModule]
+    /// The modules that were dropped because they failed; see ``ModuleFailurePolicy/dropModule``.
+    public private(set) var moduleFailures: [ModuleFailure] = []
     /// The format of the session: that of the first input, or the one that was prepared for.
     public private(set) var inputFormat: AudioFormat?
     /// Why the session ended; nil while it goes on.
@@ -53,7 +74,10 @@ public actor SpeechAnalyzer {
     /// What happened to the audio so far: gaps and overlaps in the input, results that had to be moved.
     public private(set) var events: [TimelineEvent] = []
 
+    private let resampler: (any ResamplerFactory)?
     private var runners: [any ModuleRunning] = []
+    /// Of modules that were replaced and are being finished.
+    private var leaving: [any ModuleRunning] = []
     private var timeline = Timeline(sampleRate: 1)
     private var hasInput = false
     private var isFinishing = false
@@ -61,6 +85,7 @@ public actor SpeechAnalyzer {
     private var sequence = 0
     private var isSequenceRunning = false
     private var isPushing = false
+    private var pushWaiterCount = 0
     private var feeder: Task<Void, Never>?
     /// The thread on which an input sequence is read.
     package nonisolated let feederExecutor = BlockingExecutor(label: "steno.feeder")
@@ -72,18 +97,22 @@ public actor SpeechAnalyzer {
     private var inputError: StenoError?
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
-    /// - Parameter modules: at least one, each new; a module belongs to one analyzer.
-    public init(modules: [any SpeechModule], options: Options = Options()) {
+    /// - Parameters:
+    ///   - modules: at least one, each new; a module belongs to one analyzer.
+    ///   - resampler: brings the audio into the format of each module that does not take the session's; nil demands
+    ///     that all of them take it.
+    public init(
+        modules: [any SpeechModule], options: Options = Options(), resampler: (any ResamplerFactory)? = nil
+    ) {
         self.modules = modules
         self.options = options
+        self.resampler = resampler
     }
 
     deinit {
         feeder?.cancel()
-        for runner in runners { runner.end(.cancelled) }
-        if runners.isEmpty {
-            for module in modules { module.endUnused(.cancelled) }
-        }
+        for runner in runners + leaving { runner.end(.cancelled) }
+        for module in modules { module.endUnused(.cancelled) }
     }
 
     // MARK: Before
@@ -109,7 +138,7 @@ public actor SpeechAnalyzer {
         try checkOpen()
         try await open(format)
         for runner in runners {
-            do { try await runner.prepare() } catch { throw fail(error) }
+            do { try await runner.prepare() } catch { try failed(runner.module, error) }
         }
     }
 
@@ -124,7 +153,7 @@ public actor SpeechAnalyzer {
         guard !modules.isEmpty else {
             throw StenoError(.incompatibleAudioFormats, "the analyzer has no module to feed")
         }
-        for module in modules { try check(module, takes: format) }
+        for module in modules { _ = try self.format(for: module, in: format) }
         inputFormat = format
         timeline = Timeline(sampleRate: format.sampleRate)
         for module in modules {
@@ -132,42 +161,60 @@ public actor SpeechAnalyzer {
         }
     }
 
-    private func check(_ module: any SpeechModule, takes format: AudioFormat) throws(StenoError) {
-        guard !module.compatibleAudioFormats.contains(format) else { return }
+    /// What the module is given in a session in `format`.
+    private func format(for module: any SpeechModule, in format: AudioFormat) throws(StenoError) -> AudioFormat {
+        if module.compatibleAudioFormats.contains(format) { return format }
+        if resampler != nil,
+            let own = SpeechAnalyzer.bestAvailableAudioFormat(compatibleWith: [module], considering: format)
+        {
+            return own
+        }
         let accepted = module.compatibleAudioFormats.map { "\($0)" }.joined(separator: "; ")
         throw StenoError(.unexpectedAudioFormat, "\(type(of: module)) takes \(accepted), not \(format)")
     }
 
-    private func makeRunner(_ module: some SpeechModule, _ format: AudioFormat) throws(StenoError) -> any ModuleRunning
-    {
+    private func makeRunner(
+        _ module: some SpeechModule, _ format: AudioFormat
+    ) throws(StenoError) -> any ModuleRunning {
+        let own = try self.format(for: module, in: format)
         guard module.output.attach() else {
             throw StenoError(.moduleInUse, "this \(type(of: module)) belongs to another session; make a new one")
         }
         return ModuleRunner(
-            module, format: format, start: timeline.end,
+            module, format: own, sessionFormat: format, resampler: resampler, start: timeline.end,
             frameCapacity: max(1, Int(options.queueDuration * Double(format.sampleRate))),
             report: { [weak self] event in Task { await self?.note(event) } },
-            failed: { [weak self] error in Task { await self?.fail(error) } })
+            failed: { [weak self] error in Task { try await self?.failed(module, error) } })
     }
 
     /// Replaces the modules. Those that go are finished first; those that come see only later audio.
     public func setModules(_ newModules: [any SpeechModule]) async throws(StenoError) {
+        await waitForPush()
         try checkOpen()
         if let inputFormat {
-            for module in newModules { try check(module, takes: inputFormat) }
+            for module in newModules { _ = try format(for: module, in: inputFormat) }
         }
-        let staying = runners.filter { runner in newModules.contains { $0 === runner.module } }
-        let leaving = runners.filter { runner in !newModules.contains { $0 === runner.module } }
-        runners = staying
+        var joining: [any ModuleRunning] = []
         if let inputFormat {
-            for module in newModules where !staying.contains(where: { $0.module === module }) {
-                runners.append(try makeRunner(module, inputFormat))
+            for module in newModules where !runners.contains(where: { $0.module === module }) {
+                do {
+                    joining.append(try makeRunner(module, inputFormat))
+                } catch {
+                    for runner in joining { runner.end(.failed(error)) }
+                    throw error
+                }
             }
         }
+        func leaves(_ module: any SpeechModule) -> Bool { !newModules.contains { $0 === module } }
+        let replaced = runners.filter { leaves($0.module) }
+        for module in modules where leaves(module) { module.endUnused(.finished) }
+        runners = runners.filter { !leaves($0.module) } + joining
         modules = newModules
-        for runner in leaving {
-            do { try await runner.finish() } catch { throw fail(error) }
+        leaving += replaced
+        for runner in replaced {
+            do { try await runner.finish() } catch { try failed(runner.module, error) }
             runner.end(.finished)
+            leaving.removeAll { $0 === runner }
         }
     }
 
@@ -231,14 +278,14 @@ public actor SpeechAnalyzer {
     /// Feeds one buffer; false when the sequence was replaced or the session ended.
     private func take(_ input: AnalyzerInput, of number: Int) async throws(StenoError) -> Bool {
         // A sequence that was replaced in the middle of a buffer hands that buffer over first.
-        await waitUntil { !$0.isPushing }
+        await waitForPush()
         guard sequence == number, finishReason == nil else { return false }
         isPushing = true
         defer {
             isPushing = false
             lastInputInstant = .now
-            // Only a sequence that replaced this one waits for that; others would be woken for each buffer.
-            if sequence != number { resumeWaiters() }
+            // All others would be woken for each buffer.
+            if pushWaiterCount > 0 { resumeWaiters() }
         }
         try await open(input.bufferFormat)
         let placement = try timeline.place(
@@ -251,10 +298,17 @@ public actor SpeechAnalyzer {
             do {
                 try await runners[index].push(input.buffer, from: placement.skippedFrames, start: placement.start)
             } catch {
-                throw fail(error)
+                try failed(runners[index].module, error)
             }
         }
         return sequence == number && finishReason == nil
+    }
+
+    /// Returns between buffers, when each of them is with all modules or with none.
+    private func waitForPush() async {
+        pushWaiterCount += 1
+        defer { pushWaiterCount -= 1 }
+        await waitUntil { !$0.isPushing || $0.finishReason != nil }
     }
 
     private func endInput(of number: Int, _ error: StenoError?) {
@@ -288,7 +342,7 @@ public actor SpeechAnalyzer {
         try checkOpen()
         guard hasInput else { return }
         let frame = min(time?.frames(at: timeline.sampleRate) ?? timeline.end, timeline.end)
-        try await onEachRunner { runner throws(StenoError) in try await runner.finalize(through: frame) }
+        try await onEach(runners) { runner throws(StenoError) in try await runner.finalize(through: frame) }
     }
 
     // MARK: Ending
@@ -317,8 +371,9 @@ public actor SpeechAnalyzer {
             if waitingForInput { await waitForEndOfInput() }
             sequence += 1
             feeder?.cancel()
+            await waitForPush()
             if finishReason == nil {
-                try await onEachRunner { runner throws(StenoError) in try await runner.finish() }
+                try await onEach(runners + leaving) { runner throws(StenoError) in try await runner.finish() }
                 end(inputError.map(FinishReason.failed) ?? .finished)
             }
         }
@@ -370,15 +425,27 @@ public actor SpeechAnalyzer {
         return finishReason?.error ?? error
     }
 
+    /// Goes on without a module that failed, where the policy is that and a module is left; else ends the session.
+    private func failed(_ module: any SpeechModule, _ error: StenoError) throws(StenoError) {
+        guard options.moduleFailurePolicy == .dropModule, finishReason == nil else { throw fail(error) }
+        // Whoever waits for the module and its own thread tell of the same failure.
+        guard !moduleFailures.contains(where: { $0.module === module }) else { return }
+        moduleFailures.append(ModuleFailure(module: module, error: error))
+        module.endResults(.failed(error))
+        let isOfUse = runners.contains { $0.module === module }
+        runners.removeAll { $0.module === module }
+        leaving.removeAll { $0.module === module }
+        modules.removeAll { $0 === module }
+        if isOfUse && runners.isEmpty { throw fail(error) }
+    }
+
     private func end(_ reason: FinishReason) {
         guard finishReason == nil else { return }
         finishReason = reason
         sequence += 1
         feeder?.cancel()
-        for runner in runners { runner.end(reason) }
-        if runners.isEmpty {
-            for module in modules { module.endUnused(reason) }
-        }
+        for runner in runners + leaving { runner.end(reason) }
+        for module in modules { module.endUnused(reason) }
         resumeWaiters()
     }
 
@@ -389,21 +456,22 @@ public actor SpeechAnalyzer {
         }
     }
 
-    private func onEachRunner(
+    private func onEach(
+        _ runners: [any ModuleRunning],
         _ body: @escaping @Sendable (any ModuleRunning) async throws(StenoError) -> Void
     ) async throws(StenoError) {
-        let failure = await withTaskGroup(of: StenoError?.self) { group in
+        let failures = await withTaskGroup(of: ModuleFailure?.self) { group in
             for runner in runners {
                 group.addTask {
-                    do throws(StenoError) { try await body(runner) } catch { return error }
+                    do throws(StenoError) { try await body(runner) } catch {
+                        return ModuleFailure(module: runner.module, error: error)
+                    }
                     return nil
                 }
             }
-            var first: StenoError?
-            for await failure in group { first = first ?? failure }
-            return first
+            return await group.reduce(into: [ModuleFailure]()) { if let failure = $1 { $0.append(failure) } }
         }
-        if let failure { throw fail(failure) }
+        for failure in failures { try failed(failure.module, failure.error) }
     }
 
     private func note(_ event: TimelineEvent) { events.note(event) }
@@ -412,7 +480,10 @@ public actor SpeechAnalyzer {
 
     private func waitUntil(_ condition: (isolated SpeechAnalyzer) -> Bool) async {
         while !condition(self) {
-            await withCheckedContinuation { waiters.append($0) }
+            await withCheckedContinuation { continuation in
+                // Others may have had their turn on the actor since the look above.
+                if condition(self) { continuation.resume() } else { waiters.append(continuation) }
+            }
         }
     }
 

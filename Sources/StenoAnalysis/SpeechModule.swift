@@ -23,9 +23,11 @@ extension SpeechModule {
     /// The module's results; the same sequence at each access. For one reader.
     public var results: ModuleOutput<Result>.Results { output.results }
 
+    func endResults(_ reason: SpeechAnalyzer.FinishReason) { output.finish(reason) }
+
     /// Ends the results of a module that never got a recognizer.
     func endUnused(_ reason: SpeechAnalyzer.FinishReason) {
-        if output.attach() { output.finish(reason) }
+        if output.attach() { endResults(reason) }
     }
 }
 

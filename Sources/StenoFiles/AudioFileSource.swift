@@ -142,7 +142,7 @@ public import StenoAudio
             return .frames
         }
         hasEnded = true
-        if code != 0 || input.failure != nil { try endEarly(code: code) } else { noteMissingFrames() }
+        if code != 0 || input.failure != nil { try endEarly(code: code) } else { try checkFrames() }
         return buffer.frameCount > 0 ? .frames : .end
     }
 
@@ -178,8 +178,14 @@ public import StenoAudio
         warn("the audio ends at a fault: \(error)")
     }
 
-    private func noteMissingFrames() {
+    /// libsndfile takes a file that was cut off in its first frame, or before, for an empty one.
+    private func checkFrames() throws(StenoError) {
         guard let frameCount, framesRead < frameCount else { return }
+        guard framesRead > 0 else {
+            throw StenoError(
+                .fileDamaged,
+                "\(quoted(name)): \(container) that says \(frameCount) frames and holds none: it was cut off")
+        }
         warn("the file says \(frameCount) frames and holds \(framesRead)")
     }
 

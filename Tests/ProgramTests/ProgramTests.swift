@@ -42,6 +42,21 @@ struct ProgramTests {
         #expect(text(of: lines).hasPrefix("[00:00:00."))
     }
 
+    @Test func captionsByVosk() throws {
+        let folder = try Folder()
+        let (speech, lines) = (folder.path("ko.wav"), folder.path("a.jsonl"))
+        let korean = "조금만 생각을 하면서 살면"
+        let status = try ChildProcess(["espeak-ng", "-v", "ko", "-s", "130", "-w", speech, korean]).wait()
+        try #require(status == 0)
+        let arguments = ["--backend=vosk", "--model", root.appending(path: ".steno/vosk/model-ko").path]
+        let vosk = ["STENO_VOSK_LIBRARY": root.appending(path: ".steno/vosk/lib/libvosk.so").path]
+        let replay = ["--replay", speech, "--speed", "2", "--format", "jsonl"]
+        #expect(try Program("live-captions", arguments + replay, output: lines, environment: vosk).wait() == 0)
+        #expect(text(of: lines).contains(#""isFinal":false"#))
+        #expect(text(of: lines).contains(/"isFinal":true.*"text":"\p{Hangul}/))
+        #expect(try Program("live-captions", ["--backend", "vosk", "--language", "ko"]).wait() == 64)
+    }
+
     /// Transcription cannot fail a recording; the code tells at the end.
     @Test func aMissingModelLeavesTheRecording() throws {
         let folder = try Folder()

@@ -1,6 +1,7 @@
 import Foundation
 import StenoAnalysis
 import StenoAudio
+import StenoSoxr
 import StenoTesting
 import Synchronization
 import Testing
@@ -154,6 +155,56 @@ struct SpeechAnalyzerTests {
         #expect(await analyzer.finishReason?.error?.nativeCode == 7)
     }
 
+    // MARK: Dropping modules that fail
+
+    /// In whatever call a module fails, only its own results end with the error.
+    @Test(arguments: ["prepare", "accept", "finalize", "finish"])
+    func aModuleThatFailsIsDropped(in place: String) async throws {
+        let failing = failing(in: place)
+        let sound = dictation()
+        let analyzer = SpeechAnalyzer(modules: [failing, sound], options: .init(moduleFailurePolicy: .dropModule))
+        try await analyzer.prepareToAnalyze(in: ScriptedTranscriber.usualFormat)
+        try await analyzer.analyzeSequence(sequence(inputs(2)))
+        try await analyzer.finalize()
+        try await analyzer.analyzeSequence(sequence(inputs(1)))
+        try await analyzer.finalizeAndFinish()
+        #expect(await code { () async throws(StenoError) in _ = try await collect(failing.results) } == .engineFailed)
+        #expect(try await collect(sound.results).last { $0.isFinal && !$0.range.isEmpty }?.range.end == frame(4800))
+        let failures = await analyzer.moduleFailures
+        #expect(failures.map { $0.module === failing } == [true])
+        #expect(failures.first?.error.nativeCode == 7)
+        #expect(await analyzer.modules.map { $0 === sound } == [true])
+        #expect(await analyzer.finishReason.map { $0.error == nil } == true)
+    }
+
+    /// With nobody left to listen the session fails.
+    @Test func theLastModuleThatFailsEndsTheSession() async throws {
+        let modules = [failing(in: "accept"), failing(in: "finish")]
+        let analyzer = SpeechAnalyzer(modules: modules, options: .init(moduleFailurePolicy: .dropModule))
+        try await analyzer.analyzeSequence(sequence(inputs(1)))
+        let finishing = await code { () async throws(StenoError) in try await analyzer.finalizeAndFinish() }
+        #expect(finishing == .engineFailed)
+        #expect(await analyzer.finishReason?.error?.code == .engineFailed)
+        #expect(await analyzer.moduleFailures.count == 2)
+        for module in modules {
+            #expect(
+                await code { () async throws(StenoError) in _ = try await collect(module.results) } == .engineFailed)
+        }
+    }
+
+    private func failing(in place: String) -> ScriptedTranscriber {
+        ScriptedTranscriber { call, _ in
+            let name =
+                switch call {
+                case .prepare: "prepare"
+                case .accept: "accept"
+                case .finalize: "finalize"
+                case .finish: "finish"
+                }
+            if name == place { throw StenoError(.engineFailed, "broken", nativeCode: 7) }
+        }
+    }
+
     @Test func aModelThatIsMissingIsSaidWhenPreparing() async {
         let module = ScriptedTranscriber { call, _ in
             if case .prepare = call { throw StenoError(.modelNotFound, "no model") }
@@ -215,6 +266,43 @@ struct SpeechAnalyzerTests {
         #expect(module.accepted.count == 1)
     }
 
+    /// Each module in a format of its own, from one session: every one of its frames, at its times, over a gap too.
+    @Test func eachModuleIsFedInItsOwnFormat() async throws {
+        func format(_ rate: Int, _ sample: SampleFormat) -> AudioFormat {
+            AudioFormat(sampleRate: rate, channelCount: 1, sampleFormat: sample)
+        }
+        let formats = [format(48000, .float32), format(16000, .int16), format(44100, .float32), format(48000, .int16)]
+        let modules = formats.map { ScriptedTranscriber(formats: [$0]) }
+        let analyzer = SpeechAnalyzer(modules: modules, resampler: SoxrResamplerFactory())
+        func input(_ frames: Int, at seconds: Double) -> AnalyzerInput {
+            let sine = TestSignals.sine(frequency: 440, sampleRate: 48000, frameCount: frames)
+            return AnalyzerInput(
+                buffer: AudioBuffer(interleaved: sine, sampleRate: 48000),
+                bufferStartTime: MediaTime(value: Int64(seconds * 48000), timescale: 48000))
+        }
+        let late = ScriptedTranscriber(formats: [format(8000, .int16)])
+        try await analyzer.analyzeSequence(sequence([input(4800, at: 0), input(4801, at: 0.1)]))
+        try await analyzer.setModules(modules + [late])
+        try await analyzer.finalize()
+        try await analyzer.analyzeSequence(sequence([input(24000, at: 1)]))
+        try await analyzer.finalizeAndFinish()
+        for (module, format) in zip(modules + [late], formats + [format(8000, .int16)]) {
+            var frames = 0
+            for case .accept(let input) in module.calls {
+                #expect(input.bufferFormat == format)
+                frames += input.buffer.frameCount
+            }
+            let expected = (module === late ? 24000 : 33601) * Double(format.sampleRate) / 48000
+            #expect(abs(Double(frames) - expected) <= 1, "\(format)")
+            let limit = MediaTime(value: 1, timescale: Int32(format.sampleRate))
+            let behindGap = try #require(module.accepted.first { $0.start > frame(8000) })
+            #expect(abs((behindGap.start - frame(16000)).seconds) <= limit.seconds, "\(format)")
+            #expect(abs(try #require(module.accepted.last).end.seconds - 1.5) <= limit.seconds, "\(format)")
+            let fed = module.accepted
+            #expect(zip(fed, fed.dropFirst()).allSatisfy { $0.end <= $1.start })
+        }
+    }
+
     @Test func theBestFormatIsCommonAndNearTheSource() {
         func format(_ rate: Int, _ sample: SampleFormat) -> AudioFormat {
             AudioFormat(sampleRate: rate, channelCount: 1, sampleFormat: sample)
@@ -248,6 +336,46 @@ struct SpeechAnalyzerTests {
         #expect(first.accepted.last?.end == frame(3200))
         #expect(second.accepted.first?.start == frame(3200))
         #expect(try await collect(second.results).allSatisfy { $0.range.start >= frame(3200) })
+    }
+
+    @Test func modulesThatAreReplacedBeforeAnyAudioEndTheirResults() async throws {
+        let (first, second) = (dictation(), dictation())
+        let analyzer = SpeechAnalyzer(modules: [first])
+        try await analyzer.setModules([second])
+        #expect(try await collect(first.results).isEmpty)
+        try await analyzer.analyzeSequence(sequence(inputs(1)))
+        try await analyzer.finalizeAndFinish()
+        #expect(second.accepted.count == 1)
+    }
+
+    /// A module of another session is refused, and this one goes on as it was.
+    @Test func aModuleInUseReplacesNothing() async throws {
+        let (first, used) = (dictation(), dictation())
+        try await SpeechAnalyzer(modules: [used]).finalizeAndFinish()
+        let analyzer = SpeechAnalyzer(modules: [first])
+        try await analyzer.analyzeSequence(sequence(inputs(1)))
+        let found = await code { () async throws(StenoError) in try await analyzer.setModules([dictation(), used]) }
+        #expect(found == .moduleInUse)
+        try await analyzer.analyzeSequence(sequence(inputs(1)))
+        try await analyzer.finalizeAndFinish()
+        #expect(try await collect(first.results).last?.range.end == frame(3200))
+    }
+
+    /// A replaced module that does not come back does not hold a cancel.
+    @Test func aCancelReachesModulesThatAreBeingReplaced() async throws {
+        let isFinishing = Atomic(false)
+        let slow = ScriptedTranscriber { call, session in
+            guard case .finish = call else { return }
+            isFinishing.store(true, ordering: .relaxed)
+            while !session.isCancelled { Thread.sleep(forTimeInterval: 0.001) }
+        }
+        let analyzer = SpeechAnalyzer(modules: [slow])
+        try await analyzer.analyzeSequence(sequence(inputs(1)))
+        async let replacing = code { () async throws(StenoError) in try await analyzer.setModules([dictation()]) }
+        while !isFinishing.load(ordering: .relaxed) { await Task.yield() }
+        await analyzer.cancelAndFinishNow()
+        #expect(await code { () async throws(StenoError) in _ = try await collect(slow.results) } == .cancelled)
+        #expect(await replacing == .cancelled)
     }
 
     // MARK: Feeding

@@ -43,9 +43,14 @@ func code(of body: () async throws(StenoError) -> Void) async -> StenoError.Code
 }
 
 /// A transcriber that answers each buffer with a volatile result and makes all of it one final result when asked to.
-func dictation() -> ScriptedTranscriber {
+///
+/// - Parameter fault: called before each answer; may block or throw.
+func dictation(
+    fault: @escaping @Sendable (ScriptedTranscriber.Call) throws -> Void = { _ in }
+) -> ScriptedTranscriber {
     let fed = Lock((start: MediaTime.zero, end: MediaTime.zero))
     return ScriptedTranscriber { call, session in
+        try fault(call)
         switch call {
         case .prepare: break
         case .accept(let input):

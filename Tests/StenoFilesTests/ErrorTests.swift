@@ -94,6 +94,19 @@ import Testing
         #expect { try readAll(silent, as: Int16.self) } throws: { ($0 as? StenoError)?.code == .fileDamaged }
     }
 
+    /// Wherever a file is cut off before its second frame, it is damaged or holds its first frame: never empty.
+    @Test func cutOffAtTheStart() throws {
+        let path = folder.path("a.flac")
+        try run("sox", "-n", "-r", "16000", "-b", "16", path, "synth", "4", "whitenoise")
+        let whole = try contents(of: path)
+        for end in [5, 20, 41, 42, 43, 60, 90, 120, 1000, 4000, 7000] {
+            let cut = try folder.write(Array(whole[..<end]), "\(end).flac")
+            #expect { try readAll(cut, as: Int16.self) } throws: { error in
+                (error as? StenoError)?.code == .fileDamaged
+            }
+        }
+    }
+
     @Test func readFailure() throws {
         // The memory of a process is a file whose first page cannot be read.
         let error = try error(of: "/proc/self/mem")

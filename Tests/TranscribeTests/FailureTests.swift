@@ -27,7 +27,9 @@ extension TranscribeTests {
         try expect(64, "xml is not one of txt, vtt, srt, json, jsonl", "--format", "xml", jfk)
         try expect(64, "a number from 1 to 512, not 0", "--threads", "0", jfk)
         try expect(64, "a number from 1 to 512, not many", "--threads", "many", jfk)
-        try expect(64, "no back end is called other", "--backend", "other", jfk)
+        try expect(64, "other is not one of whisper, vosk", "--backend", "other", jfk)
+        // The arguments that each run begins with say how many threads.
+        try expect(64, "--threads is not for --backend vosk", "--backend", "vosk", jfk)
         try expect(64, "several files do not fit into one json output", "--format", "json", jfk, jfk)
         try expect(64, "does not know the language \"xx\"", "--language", "xx", jfk)
         try expect(64, "overwrite the input", "--output", jfk, jfk)
@@ -37,6 +39,7 @@ extension TranscribeTests {
         let run = try transcribe("--help")
         #expect(run.status == 0)
         #expect(run.text.hasPrefix("Usage: transcribe"))
+        #expect(run.text.contains("whisper (whisper.cpp) or vosk (libvosk)"))
         #expect(run.errors == "")
     }
 
@@ -48,6 +51,8 @@ extension TranscribeTests {
         try expect(65, "PDF", folder.file("paper.wav", "%PDF-1.4\n".utf8))
         let sample = try Data(contentsOf: URL(fileURLWithPath: jfk))
         try expect(65, "format chunk", folder.file("head.wav", sample.prefix(30)))
+        let flac = try Data(contentsOf: URL(fileURLWithPath: folder.file("a.flac") { ["sox", jfk, $0] }))
+        try expect(65, "holds none: it was cut off", folder.file("cut.flac", flac.prefix(60)))
     }
 
     /// What is there is transcribed, and the loss is said.
@@ -88,6 +93,28 @@ extension TranscribeTests {
         try expect(69, "git lfs pull", "--model", folder.file("pointer.bin", pointer.utf8), jfk)
         try expect(69, "empty", "--model", folder.file("empty.bin", []), jfk)
         try expect(69, "a directory", "--model", folder.url.path, jfk)
+    }
+
+    @Test func anOptionOfTheOtherBackEnd() throws {
+        for options in [["--no-detector"], ["--language", "ko"], ["--threads=2"]] {
+            let run = try run([productPath("transcribe"), "--backend", "vosk"] + options + [jfk])
+            #expect(run.status == 64)
+            #expect(run.errors.hasPrefix("transcribe: \(options[0].prefix { $0 != "=" }) is not for --backend vosk"))
+        }
+    }
+
+    @Test func aVoskModelOrLibraryThatIsNotThere() throws {
+        let folder = try #require(folder)
+        let command = [productPath("transcribe"), "--backend", "vosk", "--model"]
+        let model = try run(command + [folder.path("missing"), jfk])
+        #expect(model.status == 69)
+        #expect(model.errors.hasPrefix("transcribe: there is no folder \(folder.path("missing"))"))
+        for (name, content) in [("none", nil), ("text", "text")] {
+            if let content { _ = try folder.file(name, content.utf8) }
+            let library = try run(["env", "STENO_VOSK_LIBRARY=\(folder.path(name))"] + command + [voskModel, jfk])
+            #expect(library.status == 69)
+            #expect(library.errors.contains(folder.path(name)))
+        }
     }
 
     @Test func outputThatCannotBeWritten() throws {

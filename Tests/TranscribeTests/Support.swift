@@ -17,6 +17,8 @@ let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingL
     .deletingLastPathComponent().path
 let jfk = root + "/.steno/samples/jfk.wav"
 let model = root + "/.steno/models/ggml-tiny.en.bin"
+let voskModel = root + "/.steno/vosk/model-ko"
+let korean = "조금만 생각을 하면서 살면"
 
 /// One thread, so that a decode beside other tests takes no longer than it must.
 func arguments(_ arguments: [String]) -> [String] {
@@ -39,6 +41,7 @@ func run(_ command: [String], input: String = "/dev/null") throws -> Run {
 /// A run that goes on; its output is in the folder's `output` and `errors`.
 func start(_ command: [String], input: String = "/dev/null", in folder: Folder) throws -> ChildProcess {
     unsafe setenv("STENO_MODELS", root + "/.steno/models", 1)
+    unsafe setenv("STENO_VOSK_LIBRARY", root + "/.steno/vosk/lib/libvosk.so", 1)
     return try ChildProcess(command, input: input, output: folder.path("output"), errors: folder.path("errors"))
 }
 

@@ -82,6 +82,23 @@ struct TranscribeTests {
         #expect(terminal.text.contains("\r\u{1B}[K["))
     }
 
+    /// Which words the model hears in synthetic speech is its business; that they are Korean and in their place is ours.
+    @Test func aSecondBackEnd() throws {
+        let file = try #require(folder).file("ko.wav") { ["espeak-ng", "-v", "ko", "-s", "130", "-w", $0, korean] }
+        let run = try run([productPath("transcribe"), "--backend", "vosk", "--model", voskModel, "--format=json", file])
+        #expect(run.status == 0)
+        let transcript = try JSONReader.read(run.output)
+        #expect(transcript.text.contains(/\p{Hangul}/))
+        let words = transcript.segments.flatMap(\.words)
+        #expect(words.count > 1)
+        var end = MediaTime.zero
+        for word in words {
+            let range = try #require(word.range)
+            #expect(range.start >= end && range.end <= transcript.duration)
+            end = range.end
+        }
+    }
+
     // MARK: Input
 
     @Test(arguments: [

@@ -1,18 +1,8 @@
+import ExampleSupport
 import Foundation
 import Steno
 
-/// Standard error, with a progress line where it is a terminal.
-enum Terminal {
-    static let isInteractive = isatty(STDERR_FILENO) == 1
-
-    static func say(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
-
-    static func clearProgress() {
-        if isInteractive { say("\r\u{1B}[K") }
-    }
-}
-
-/// How far a file is: a bar where the length is known, the time alone where it is not.
+/// How far a file is, on a terminal: a bar where the length is known, the time alone where it is not.
 struct Progress {
     private let start = ContinuousClock.now
     private let width = 30
@@ -26,5 +16,9 @@ struct Progress {
         let filled = Int(share * Double(width))
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: width - filled)
         Terminal.say("\r\u{1B}[K[\(bar)] \(Int(share * 100)) %  \(Int(time.seconds))/\(Int(total.seconds)) s  \(speed)")
+    }
+
+    static func clear() {
+        if Terminal.isInteractive { Terminal.say("\r\u{1B}[K") }
     }
 }

@@ -1,0 +1,104 @@
+package import ExampleSupport
+import Foundation
+package import Steno
+import StenoVosk
+import StenoWhisper
+
+/// A recognizer as it is named on a command line.
+package struct RecognizerChoice: Sendable {
+    package enum Backend: String, CaseIterable, Sendable { case whisper, vosk }
+
+    package var backend = Backend.whisper
+    /// Threads for decoding; nil for one for each core.
+    package var threads: Int?
+    package var usesDetector = true
+    private var model: String?
+    private var language: String?
+
+    package init() {}
+
+    package static let help = """
+          --backend NAME      whisper (whisper.cpp) or vosk (libvosk) (default: whisper)
+          --model NAME|PATH   for whisper a model file, or a name such as tiny.en for ggml-tiny.en.bin in $STENO_MODELS,
+                              ./.steno/models or ~/.local/share/steno/models (default: tiny.en); for vosk the folder of
+                              a model (default: ./.steno/vosk/model-ko)
+          --language CODE     the language spoken, such as en or pt-BR (default: the model's, or detected); not for vosk,
+                              whose models know one
+        """
+
+    /// Takes the option if it is one of those above.
+    package mutating func take(
+        _ option: String, from reader: inout ArgumentReader
+    ) throws(ArgumentReader.UsageError) -> Bool {
+        switch option {
+        case "--backend": backend = try reader.choice()
+        case "--model": model = try reader.value()
+        case "--language": language = try reader.value()
+        default: return false
+        }
+        return true
+    }
+
+    /// Throws when something was asked for that the back end cannot do. To be called once all options are read.
+    package func check() throws(ArgumentReader.UsageError) {
+        guard backend == .vosk else { return }
+        let asked = [
+            "--language": language != nil, "--threads": threads != nil, "--no-detector": !usesDetector,
+        ]
+        if let option = asked.filter(\.value).keys.min() {
+            throw .init("\(option) is not for --backend vosk")
+        }
+    }
+
+    /// Loads the model; each call of what comes back makes a module for one session. Blocks.
+    ///
+    /// - Parameter isLive: Whether volatile text is shown.
+    package func load(isLive: Bool) throws(StenoError) -> () throws(StenoError) -> any TranscriberModule {
+        switch backend {
+        case .whisper:
+            let model = try WhisperModel(path: Models.path(of: model ?? "tiny.en"))
+            let detector = usesDetector ? try SileroModel(path: Models.detectorPath()) : nil
+            var options = WhisperTranscriber.Options(language: language)
+            // Live, a decode with as many threads as cores collapses when anything else runs.
+            options.threads = threads ?? (isLive ? max(1, ProcessInfo.processInfo.activeProcessorCount - 1) : nil)
+            return { () throws(StenoError) in
+                try WhisperTranscriber(model: model, detector: detector, options: options)
+            }
+        case .vosk:
+            let model = try VoskModel(
+                path: model ?? ".steno/vosk/model-ko", library: VoskLibrary(path: Self.voskLibraryPath))
+            var options = VoskTranscriber.Options()
+            options.volatileResults = isLive ? .text : .off
+            return { () throws(StenoError) in try VoskTranscriber(model: model, options: options) }
+        }
+    }
+
+    /// The library that Scripts/bootstrap-vosk brought, unless another one is named; nil leaves it to the loader.
+    private static var voskLibraryPath: String? {
+        let path = ".steno/vosk/lib/libvosk.so"
+        let isNamed = ProcessInfo.processInfo.environment[VoskLibrary.environmentVariable] != nil
+        return !isNamed && FileManager.default.fileExists(atPath: path) ? path : nil
+    }
+}
+
+/// A transcriber that loads its model on its own thread, so that a recording starts before it is loaded, and goes on when
+/// it is missing.
+package final class LoadingTranscriber: TranscriberModule {
+    package let output = ModuleOutput<TranscriptionResult>()
+    package let compatibleAudioFormats = [
+        AudioFormat(sampleRate: 16000, channelLayout: .mono, sampleFormat: .float32)
+    ]
+    package let capabilities: TranscriberCapabilities
+    private let choice: RecognizerChoice
+
+    package init(_ choice: RecognizerChoice) {
+        self.choice = choice
+        capabilities = [.wordTimes, .confidence, choice.backend == .vosk ? .volatileResults : []]
+    }
+
+    package func makeRecognizer(
+        _ session: RecognizerSession<TranscriptionResult>
+    ) throws -> any SpeechRecognizer {
+        try choice.load(isLive: true)().makeRecognizer(session)
+    }
+}
