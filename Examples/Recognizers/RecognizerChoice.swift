@@ -8,10 +8,25 @@ import StenoWhisper
 package struct RecognizerChoice: Sendable {
     package enum Backend: String, CaseIterable, Sendable { case whisper, vosk }
 
+    private enum Preset: String, CaseIterable {
+        case lowLatency = "low-latency"
+        case balanced, accurate
+
+        var streaming: WhisperTranscriber.Streaming {
+            switch self {
+            case .lowLatency: .lowLatency
+            case .balanced: .balanced
+            case .accurate: .accurate
+            }
+        }
+    }
+
     package var backend = Backend.whisper
     /// Threads for decoding; nil for one for each core.
     package var threads: Int?
     package var usesDetector = true
+    private var preset: Preset?
+    private var keepsEveryStep = false
     private var model: String?
     private var language: String?
 
@@ -26,14 +41,23 @@ package struct RecognizerChoice: Sendable {
                               whose models know one
         """
 
-    /// Takes the option if it is one of those above.
+    package static let liveHelp = """
+          --preset PRESET     text sooner, or with fewer errors: low-latency, balanced or accurate (default: low-latency);
+                              not for vosk
+          --every-step        decode at every step, however long it takes, so that a replay gives the same text on every
+                              machine; not for vosk
+        """
+
+    /// Takes the option if it is one of those above; of the live ones only if `isLive`.
     package mutating func take(
-        _ option: String, from reader: inout ArgumentReader
+        _ option: String, from reader: inout ArgumentReader, isLive: Bool = false
     ) throws(ArgumentReader.UsageError) -> Bool {
         switch option {
         case "--backend": backend = try reader.choice()
         case "--model": model = try reader.value()
         case "--language": language = try reader.value()
+        case "--preset" where isLive: preset = try reader.choice()
+        case "--every-step" where isLive: keepsEveryStep = true
         default: return false
         }
         return true
@@ -44,6 +68,7 @@ package struct RecognizerChoice: Sendable {
         guard backend == .vosk else { return }
         let asked = [
             "--language": language != nil, "--threads": threads != nil, "--no-detector": !usesDetector,
+            "--preset": preset != nil, "--every-step": keepsEveryStep,
         ]
         if let option = asked.filter(\.value).keys.min() {
             throw .init("\(option) is not for --backend vosk")
@@ -59,8 +84,11 @@ package struct RecognizerChoice: Sendable {
             let model = try WhisperModel(path: Models.path(of: model ?? "tiny.en"))
             let detector = usesDetector ? try SileroModel(path: Models.detectorPath()) : nil
             var options = WhisperTranscriber.Options(language: language)
-            // Live, a decode with as many threads as cores collapses when anything else runs.
-            options.threads = threads ?? (isLive ? max(1, ProcessInfo.processInfo.activeProcessorCount - 1) : nil)
+            options.threads = threads
+            if isLive {
+                options.streaming = (preset ?? .lowLatency).streaming
+                options.streaming?.keepsEveryStep = keepsEveryStep
+            }
             return { () throws(StenoError) in
                 try WhisperTranscriber(model: model, detector: detector, options: options)
             }
@@ -93,7 +121,7 @@ package final class LoadingTranscriber: TranscriberModule {
 
     package init(_ choice: RecognizerChoice) {
         self.choice = choice
-        capabilities = [.wordTimes, .confidence, choice.backend == .vosk ? .volatileResults : []]
+        capabilities = [.wordTimes, .confidence, .volatileResults]
     }
 
     package func makeRecognizer(

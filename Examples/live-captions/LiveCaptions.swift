@@ -80,6 +80,7 @@ struct Options {
           --vtt FILE          also write the captions as WebVTT
           --format FORMAT     text, or jsonl: each result, volatile ones too, and each event on a line (default: text)
         \(RecognizerChoice.help)
+        \(RecognizerChoice.liveHelp)
           --help              this text
 
         Exit codes: 0 done, 64 wrong usage, 65 source not audio, 66 no such device or source, 69 no server, device lost, or
@@ -103,7 +104,7 @@ struct Options {
             case .option("--vtt"): vtt = try reader.value()
             case .option("--format"): format = try reader.choice()
             case .option(let name):
-                guard try recognizer.take(name, from: &reader) else { throw reader.unknownOption }
+                guard try recognizer.take(name, from: &reader, isLive: true) else { throw reader.unknownOption }
             }
         }
         try recognizer.check()
