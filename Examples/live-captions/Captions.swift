@@ -5,7 +5,7 @@ import Steno
 
 enum CaptionFormat: String, CaseIterable { case text, jsonl }
 
-/// Where the captions go: final ones to standard output and to a WebVTT file, volatile ones to the bottom of a terminal.
+/// Where the captions go: finished phrases to standard output and to a WebVTT file, the rest to the bottom of a terminal.
 actor Captions {
     /// Why captions could not be written.
     private(set) var failure: StenoError?
@@ -18,6 +18,7 @@ actor Captions {
     private var area = LiveArea()
     private var status: LiveSession.Status?
     private var transcript = Transcript()
+    private var phrases = PhraseJoiner()
     private var zero: ContinuousClock.Instant?
     private var events = EventLog()
     private var saidTranscriptionError = false
@@ -35,15 +36,8 @@ actor Captions {
     func take(_ result: TranscriptionResult, of session: LiveSession) async {
         if zero == nil { zero = await session.status.timing?.zero }
         transcript.apply(result)
-        // The file first: it holds whatever was shown.
-        if result.isFinal, !result.isEmpty {
-            let cues = cues.append(TranscriptSegment(result))
-            attempt { () throws(StenoError) in try vtt?.write(cues) }
-        }
-        switch format {
-        case .jsonl: write(jsonLine(ResultLine(result, emitted: emitted)))
-        case .text: if result.isFinal, !result.isEmpty { write(lines.append(TranscriptSegment(result))) }
-        }
+        if result.isFinal, !result.isEmpty { for phrase in phrases.append(TranscriptSegment(result)) { show(phrase) } }
+        if format == .jsonl { write(jsonLine(ResultLine(result, emitted: emitted))) }
         draw()
     }
 
@@ -58,9 +52,17 @@ actor Captions {
         draw()
     }
 
+    private func show(_ phrase: TranscriptSegment) {
+        // The file first: it holds whatever was printed.
+        let cues = cues.append(phrase)
+        attempt { () throws(StenoError) in try vtt?.write(cues) }
+        if format == .text { write(lines.append(phrase)) }
+    }
+
     /// Says what is left to say. Returns the exit code of the whole.
     func end(_ draft: LiveSession.Draft) -> ExitCode {
         show(draft.status)
+        if let phrase = phrases.finish() { show(phrase) }
         for event in events.rest(of: draft.transcript.events) { report(event) }
         area.clear()
         let status = draft.status
@@ -100,10 +102,10 @@ actor Captions {
         do throws(StenoError) { if failure == nil { try body() } } catch { failure = error }
     }
 
-    /// What may still change, its last lines, and the state below it.
+    /// The phrase that is not finished and what may still change, its last lines, and the state below it.
     private func draw() {
-        let volatile = transcript.volatile.map(\.text).joined(separator: " ")
-        let text = Terminal.lines(of: volatile, width: Terminal.width - 1).suffix(4)
+        let unfinished = [phrases.open?.text].compactMap { $0 } + transcript.volatile.map(\.text)
+        let text = Terminal.lines(of: unfinished.joined(separator: " "), width: Terminal.width - 1).suffix(4)
         area.show(text + (status.map { [statusLine($0)] } ?? []))
     }
 }

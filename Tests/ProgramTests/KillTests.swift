@@ -59,8 +59,10 @@ struct KillTests {
             let cues = try WebVTTReader.read(text(of: vtt).utf8)
             #expect(text(of: vtt).hasSuffix("\n\n"))
             #expect(zip(cues, cues.dropFirst()).allSatisfy { $0.range.end <= $1.range.start })
-            // The file is written before the line is printed.
-            #expect(words(cues.map(\.text)).starts(with: words(finals.compactMap(\.text))))
+            // The file lacks at most the phrase that was not finished.
+            let (shown, said) = (words(cues.map(\.text)), words(finals.compactMap(\.text)))
+            #expect(said.starts(with: shown) || shown.starts(with: said))
+            #expect(said.dropFirst(shown.count).joined(separator: " ").count <= 84)
             let recorded = try samples(of: wav)
             #expect(recorded == (0..<recorded.count).map { jfk[$0 % jfk.count] })
             let end = finals.map(\.end).max() ?? 0
