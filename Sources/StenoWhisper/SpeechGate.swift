@@ -8,38 +8,40 @@ import StenoAudio
 /// speech. A short pause passes whole, so that the engine hears a sentence as it was spoken. Counts are chunks of the
 /// detector, 32 ms each.
 struct SpeechGate {
-    /// Speech begins at the first probability and ends below the second, so that it does not flutter.
-    static let (beginning, ending): (Float, Float) = (0.5, 0.35)
     /// Chunks of speech that open the gate. Words of 0.2 s must pass, clicks need not.
     static let opening = 2
+
+    /// Speech begins at this probability. It ends somewhat below, so that it does not flutter.
+    let beginning: Float
     /// Chunks that pass from before the speech, and after it.
-    static let (before, after) = (10, 12)
+    let before, after: Int
     /// The longest time for which the gate closes without leaving out what came meanwhile.
     let longestPause: Int
 
     private(set) var isOpen = false
     /// Chunks of speech in a row while closed; chunks without speech in a row while open.
     private var run = 0
-    /// Chunks that did not pass since the gate closed, counted as far as it matters.
-    private var pause: Int
+    /// Chunks that did not pass since the gate closed.
+    private var pause = Int.max / 2
 
-    init(longestPause: Int) {
+    init(beginning: Float = 0.5, before: Int = 10, after: Int = 12, longestPause: Int = 0) {
+        self.beginning = beginning
+        (self.before, self.after) = (before, after)
         self.longestPause = longestPause
-        pause = Self.before + Self.opening + longestPause
     }
 
     /// Takes the probability of the next chunk. Returns how many chunks pass, back from this one.
     mutating func chunksToPass(_ probability: Float) -> Int {
         if isOpen {
-            run = probability < Self.ending ? run + 1 : 0
-            if run <= Self.after { return 1 }
+            run = probability < beginning - min(0.15, beginning / 2) ? run + 1 : 0
+            if run <= after { return 1 }
             (isOpen, run, pause) = (false, 0, 1)
         } else {
-            run = probability < Self.beginning ? 0 : run + 1
-            pause = min(pause + 1, Self.before + Self.opening + longestPause)
+            run = probability < beginning ? 0 : run + 1
+            pause += 1
             if run == Self.opening {
                 defer { (isOpen, run) = (true, 0) }
-                return pause <= longestPause ? pause : min(pause, run + Self.before)
+                return pause <= longestPause ? pause : min(pause, run + before)
             }
         }
         return 0
@@ -52,7 +54,7 @@ final class SpeechFilter {
     static let chunkLength = 512
 
     private let detector: OpaquePointer
-    private let longestPause: Int
+    private let closed: SpeechGate
     private var gate: SpeechGate
     /// Audio that has not passed; the last of it, less than a chunk, the detector has not heard.
     private var held: [Float] = []
@@ -60,8 +62,8 @@ final class SpeechFilter {
 
     /// Blocks: loads the detector.
     ///
-    /// - Parameter longestPause: Pauses of up to so many chunks pass whole. 32 keep a second between sentences.
-    init(_ model: SileroModel, longestPause: Int = 32) throws(StenoError) {
+    /// - Parameter gate: Decides what passes; as it is at the beginning of the audio.
+    init(_ model: SileroModel, gate: SpeechGate) throws(StenoError) {
         var parameters = whisper_vad_default_context_params()
         // The network is too small to share.
         parameters.n_threads = 1
@@ -69,8 +71,8 @@ final class SpeechFilter {
             throw StenoError(.modelInvalid, "whisper.cpp cannot load the detector \(model.path).")
         }
         unsafe self.detector = detector
-        self.longestPause = longestPause
-        gate = SpeechGate(longestPause: longestPause)
+        closed = gate
+        self.gate = gate
         reset()
     }
 
@@ -92,7 +94,7 @@ final class SpeechFilter {
             let count = min(gate.chunksToPass(probability) * Self.chunkLength, heard)
             if count > 0 { try pass(held[heard - count..<heard], held.count - heard + count) }
             // What may still pass when the gate opens with the next chunk.
-            let kept = gate.isOpen ? 0 : min(heard, max(longestPause, SpeechGate.before + SpeechGate.opening) * Self.chunkLength)
+            let kept = gate.isOpen ? 0 : min(heard, max(gate.longestPause, gate.before + SpeechGate.opening) * Self.chunkLength)
             held.removeFirst(heard - kept)
             heard = kept
         }
@@ -114,7 +116,7 @@ final class SpeechFilter {
     }
 
     private func reset() {
-        gate = SpeechGate(longestPause: longestPause)
+        gate = closed
         held.removeAll(keepingCapacity: true)
         heard = 0
         unsafe whisper_vad_reset_state(detector)

@@ -42,7 +42,7 @@ final class StreamRecognizer: SpeechRecognizer {
         self.transcriber = transcriber
         self.streaming = streaming
         decoder = try WindowDecoder(transcriber) { session.isCancelled }
-        filter = try SpeechFilter(detector, longestPause: 0)
+        filter = try SpeechFilter(detector, gate: SpeechGate())
         step = Self.frames(streaming.step)
         longestWindow = Self.frames(streaming.longestWindow)
         threads = ThreadChoice(fixed: transcriber.options.threads, processors: transcriber.threads)

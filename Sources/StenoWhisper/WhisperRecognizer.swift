@@ -18,6 +18,8 @@ final class WhisperRecognizer: SpeechRecognizer {
     private static let negligibleLength = sampleRate / 10
     /// Before an end shorter than this whisper.cpp drops the context, which leads it to repeat itself.
     private static let shortEnd = 5 * sampleRate
+    /// A second between sentences is heard as it is.
+    private static let gate = SpeechGate(longestPause: 32)
     /// A longer gap in the audio ends what came before.
     static let longestFilledGap = Int64(sampleRate)
 
@@ -37,7 +39,7 @@ final class WhisperRecognizer: SpeechRecognizer {
     init(_ transcriber: WhisperTranscriber, _ session: RecognizerSession<TranscriptionResult>) throws(StenoError) {
         self.session = session
         decoder = try WindowDecoder(transcriber) { session.isCancelled }
-        filter = if let detector = transcriber.detector { try SpeechFilter(detector) } else { nil }
+        filter = if let detector = transcriber.detector { try SpeechFilter(detector, gate: Self.gate) } else { nil }
         self.transcriber = transcriber
         options = transcriber.options
     }

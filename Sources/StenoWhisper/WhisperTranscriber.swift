@@ -139,10 +139,10 @@ public final class WhisperTranscriber: TranscriberModule {
         return capabilities
     }
 
-    public var compatibleAudioFormats: [AudioFormat] {
-        [SampleFormat.float32, .int16].map {
-            AudioFormat(sampleRate: WhisperRecognizer.sampleRate, channelLayout: .mono, sampleFormat: $0)
-        }
+    public var compatibleAudioFormats: [AudioFormat] { Self.audioFormats }
+
+    static let audioFormats = [SampleFormat.float32, .int16].map {
+        AudioFormat(sampleRate: WhisperRecognizer.sampleRate, channelLayout: .mono, sampleFormat: $0)
     }
 
     public func makeRecognizer(_ session: RecognizerSession<TranscriptionResult>) throws -> any SpeechRecognizer {

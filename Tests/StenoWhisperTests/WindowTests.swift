@@ -16,15 +16,15 @@ import Testing
     }
 
     @Test func speechBringsWhatCameBefore() {
-        #expect(passes([0, 0, 0.9, 0.9, 0.9]) == [0, 0, 0, 2 + SpeechGate.before, 1])
+        #expect(passes([0, 0, 0.9, 0.9, 0.9]) == [0, 0, 0, 2 + SpeechGate().before, 1])
     }
 
     @Test func aShortPausePassesWholeAndALongOneDoesNot() {
-        for silence in [1, SpeechGate.after, SpeechGate.after + 5, SpeechGate.after + Self.longestPause + 1] {
+        for silence in [1, SpeechGate().after, SpeechGate().after + 5, SpeechGate().after + Self.longestPause + 1] {
             let speech = [Float](repeating: 1, count: 20)
             let all = passes(speech + [Float](repeating: 0, count: silence) + speech)
-            let passed = all.reduce(0, +) - SpeechGate.before
-            let kept = silence <= SpeechGate.after + 5 ? silence : SpeechGate.after + SpeechGate.before
+            let passed = all.reduce(0, +) - SpeechGate().before
+            let kept = silence <= SpeechGate().after + 5 ? silence : SpeechGate().after + SpeechGate().before
             #expect(passed == 40 + kept)
         }
     }
@@ -33,8 +33,8 @@ import Testing
     @Test(arguments: 1...60) func noChunkPassesTwice(silence: Int) {
         let speech = [Float](repeating: 1, count: 20)
         let all = passes(speech + [Float](repeating: 0, count: silence) + speech, longestPause: 0)
-        let kept = min(silence, SpeechGate.after + SpeechGate.before)
-        #expect(all.reduce(0, +) - SpeechGate.before == 40 + kept)
+        let kept = min(silence, SpeechGate().after + SpeechGate().before)
+        #expect(all.reduce(0, +) - SpeechGate().before == 40 + kept)
     }
 }
 
