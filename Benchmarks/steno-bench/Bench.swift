@@ -13,7 +13,7 @@ struct Bench {
           --runs N         pairs of runs, of which the median counts (default: 5)
           --json FILE      also writes everything to FILE
           --audio FILE     what is transcribed (default: the sample, repeated to a minute)
-          --threads N      threads of a decode (default: 2)
+          --threads N      threads of a decode (default: 2; live, as many as are good)
           --preset NAME    how live recognition decodes: lowLatency, balanced or accurate (default: lowLatency)
           --reference FILE what is said in it, for the word error rate (default: what an offline decode says)
           --hours N        simulates as many hours of audio for drift and memory
@@ -57,7 +57,9 @@ struct Bench {
             case "--audio": settings.audio = try value()
             case "--threads": settings.threads = try number()
             case "--preset":
-                let presets = ["lowLatency": WhisperTranscriber.Streaming.lowLatency, "balanced": .balanced, "accurate": .accurate]
+                let presets = [
+                    "lowLatency": WhisperTranscriber.Streaming.lowLatency, "balanced": .balanced, "accurate": .accurate,
+                ]
                 let name = try value()
                 guard let preset = presets[name] else { throw BenchmarkError(message: "there is no preset \(name)") }
                 settings.streaming = preset

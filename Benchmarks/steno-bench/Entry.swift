@@ -16,7 +16,8 @@ struct Settings {
     var runs = 5
     /// What is transcribed; nil for the sample of the set-up, repeated to a minute.
     var audio: String?
-    var threads = 2
+    /// Nil for what each entry takes by itself.
+    var threads: Int?
     var streaming = WhisperTranscriber.Streaming.lowLatency
     /// Hours of audio for the simulation of drift; 0 leaves it out.
     var hours = 0.0

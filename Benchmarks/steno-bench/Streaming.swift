@@ -1,7 +1,7 @@
 import Foundation
 import Steno
-import StenoSoxr
 import StenoAnalysis
+import StenoSoxr
 import StenoWhisper
 import Synchronization
 
@@ -20,23 +20,21 @@ private func measureStreaming(_ settings: Settings) throws -> [Figure] {
     let detector = try SileroModel(path: setup + "/models/ggml-silero-v6.2.0.bin")
     var options = WhisperTranscriber.Options()
     options.threads = settings.threads
-    let offline = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: nil)
-
     options.streaming = settings.streaming
     let live = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: 1600)
+    let memory = peakMemory()
+    options.streaming = nil
+    let offline = try Simulation(
+        WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: nil)
 
-    if ProcessInfo.processInfo.environment["SHOW"] != nil {
-        print(offline.words.map(\.text).joined(separator: " "))
-        for r in live.told { print(String(format: "%7.2f %@ %6.2f-%6.2f %@", r.time, r.result.isFinal ? "F" : "v", r.result.range.start.seconds, r.result.range.end.seconds, r.result.text)) }
-    }
     let seconds = Double(audio.count) / 16_000
     let pairs = matches(offline.words.map(\.key), live.words.map(\.key))
     let finals = pairs.map { live.words[$1].final - offline.words[$0].end }
-    if ProcessInfo.processInfo.environment["SHOW"] != nil { for (a, b) in pairs { print(String(format: "L %@ off %.2f live %.2f final %.2f lat %.2f vol %.2f", live.words[b].text, offline.words[a].end, live.words[b].end, live.words[b].final, live.words[b].final - offline.words[a].end, live.words[b].first - offline.words[a].end)) } }
     let volatiles = pairs.map { live.words[$1].first - offline.words[$0].end }
     var figures = [
         Figure("decoding time per audio time", unit: "", live.busy / seconds),
         Figure("decodes per minute", unit: "", Double(live.decodes) / seconds * 60),
+        Figure("decodes that changed nothing", unit: "%", 100 * Double(live.wasted) / Double(max(1, live.decodes))),
     ]
     for (name, times) in [("final", finals.sorted()), ("volatile", volatiles.sorted())] where !times.isEmpty {
         func part(_ share: Double) -> Double { times[min(times.count - 1, Int(share * Double(times.count)))] }
@@ -46,12 +44,30 @@ private func measureStreaming(_ settings: Settings) throws -> [Figure] {
             Figure("\(name) words: max", unit: "s", part(1)),
         ]
     }
+    // No slow drift: the last quarter beside the first.
+    let quarter = finals.count / 4
+    if quarter > 0 {
+        func mean(_ part: ArraySlice<Double>) -> Double { part.reduce(0, +) / Double(part.count) }
+        let (first, last) = (mean(finals.prefix(quarter)), mean(finals.suffix(quarter)))
+        figures.append(
+            Figure(
+                "final words: mean of the last quarter, of the first", unit: "s", last, reference: first,
+                ratio: last / first))
+    }
     let reference = settings.reference.map { plain($0) } ?? offline.words.map(\.key)
     func errors(_ words: [Word]) -> Double {
         100 * Double(distance(reference, words.map(\.key).filter { !$0.isEmpty })) / Double(max(1, reference.count))
     }
+    figures.append(Figure("peak memory of this process, live", unit: "MB", Double(memory) / 1e6))
     figures.append(Figure("word error rate", unit: "%", errors(live.words), reference: errors(offline.words)))
     return figures
+}
+
+/// Bytes.
+private func peakMemory() -> Int {
+    let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM") }
+    return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
 }
 
 private struct Word {
@@ -67,7 +83,8 @@ private struct Simulation {
     var words: [Word] = []
     var busy = 0.0
     var decodes = 0
-    var told: [(time: Double, result: TranscriptionResult)] = []
+    /// Decodes after which nothing new was told.
+    var wasted = 0
 
     /// - Parameter pace: Frames that come at once; nil for all of them.
     init(_ transcriber: WhisperTranscriber, _ audio: [Float], pace: Int?) throws {
@@ -87,9 +104,13 @@ private struct Simulation {
             }
             told += results.map { (now + ($0 - start) / .seconds(1), $1) }
             let spent = (ContinuousClock.now - start) / .seconds(1)
-            if spent > 0.02 { decodes += 1 }
+            // What only the detector heard takes less.
+            if spent > 0.02 {
+                decodes += 1
+                if results.isEmpty { wasted += 1 }
+            }
             busy += spent
-            if ProcessInfo.processInfo.environment["FREE"] == nil { now += spent }
+            now += spent
         }
         while fed < audio.count {
             let due = min(audio.count, fed + (pace ?? audio.count))
@@ -117,7 +138,6 @@ private struct Simulation {
                 words.append(Word(text: word.text, end: word.range?.end.seconds ?? 0, first: first, final: time))
             }
         }
-        self.told = told
     }
 }
 
@@ -125,7 +145,10 @@ private func samples(of path: String) throws -> [Float] {
     let source = try AudioFileSource(path: path)
     let target = AudioFormat(sampleRate: 16_000, channelLayout: .mono, sampleFormat: .float32)
     let converter = AudioConverter(to: target, resampler: SoxrResamplerFactory())
-    var (buffer, output) = (AudioBuffer(format: source.format, frameCapacity: source.format.sampleRate), AudioBuffer(format: target, frameCapacity: 0))
+    var (buffer, output) = (
+        AudioBuffer(format: source.format, frameCapacity: source.format.sampleRate),
+        AudioBuffer(format: target, frameCapacity: 0)
+    )
     var samples: [Float] = []
     while try source.read(into: &buffer) != .end {
         try converter.convert(buffer, into: &output)
@@ -141,7 +164,7 @@ private func plain(_ text: String) -> [String] {
         .filter { !$0.isEmpty }
 }
 
-private func distance(_ a: [String], _ b: [String]) -> Int { table(a, b)[a.count][b.count] }
+private func distance(_ a: [String], _ b: [String]) -> Int { Int(table(a, b)[a.count][b.count]) }
 
 /// Positions of equal words in an alignment with the least edits.
 private func matches(_ a: [String], _ b: [String]) -> [(Int, Int)] {
@@ -161,10 +184,10 @@ private func matches(_ a: [String], _ b: [String]) -> [(Int, Int)] {
     return pairs.reversed()
 }
 
-private func table(_ a: [String], _ b: [String]) -> [[Int]] {
-    var rows = [Array(0...b.count)]
+private func table(_ a: [String], _ b: [String]) -> [[Int32]] {
+    var rows = [Array(0...Int32(b.count))]
     for i in a.indices {
-        var row = [i + 1]
+        var row = [Int32(i) + 1]
         for j in b.indices {
             row.append(min(rows[i][j] + (a[i] == b[j] ? 0 : 1), rows[i][j + 1] + 1, row[j] + 1))
         }

@@ -33,7 +33,7 @@ private func measureTranscription(_ settings: Settings) throws -> [Figure] {
         }
         return outcome
     }
-    let threads = String(settings.threads)
+    let threads = String(settings.threads ?? 2)
     // whisper-cli's beam is ours: five hypotheses.
     let ours = [productPath("transcribe"), "--model", model, "--threads", threads, audio]
     let reference = [cli, "-np", "-m", model, "-t", threads, "-f", audio]

@@ -61,10 +61,12 @@ struct ModelFile: ~Copyable {
         try file.skip(Int(mels) * 201 * 4, in: "the mel filter bank")
         let tokens = try file.integers(1)[0]
         guard (50256...vocabulary).contains(tokens) else { throw file.invalid("has a vocabulary of \(tokens) tokens") }
+        // Fifty thousand, so without an array for each.
+        var token = [UInt8](repeating: 0, count: 1024)
         for _ in 0..<tokens {
-            let length = try file.integers(1)[0]
+            let length = try file.integer()
             guard (0...1024).contains(length) else { throw file.invalid("has a token of \(length) bytes") }
-            _ = try file.bytes(Int(length))
+            try unsafe file.read(Int(length), into: &token)
         }
         try file.checkTensors(11 + 15 * Int(audioLayers) + 24 * Int(textLayers))
     }
@@ -129,19 +131,29 @@ struct ModelFile: ~Copyable {
     }
 
     private mutating func integers(_ count: Int) throws(StenoError) -> [Int32] {
-        let bytes = try bytes(4 * count)
-        return stride(from: 0, to: bytes.count, by: 4).map { at in
-            Int32(truncatingIfNeeded: (0..<4).reduce(0) { $0 | Int(bytes[at + $1]) << (8 * $1) })
-        }
+        var integers: [Int32] = []
+        for _ in 0..<count { integers.append(try integer()) }
+        return integers
+    }
+
+    private mutating func integer() throws(StenoError) -> Int32 {
+        var value: Int32 = 0
+        try unsafe read(4, into: &value)
+        return Int32(littleEndian: value)
     }
 
     private mutating func bytes(_ count: Int) throws(StenoError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        guard offset + count <= size, unsafe fread(&bytes, 1, count, file) == count else {
+        try unsafe read(count, into: &bytes)
+        return bytes
+    }
+
+    /// - Parameter place: Has room for so many bytes.
+    private mutating func read(_ count: Int, into place: UnsafeMutableRawPointer) throws(StenoError) {
+        guard offset + count <= size, unsafe fread(place, 1, count, file) == count else {
             throw invalid("is truncated: it ends at byte \(size), before the end of its header")
         }
         offset += count
-        return bytes
     }
 
     private mutating func skip(_ count: Int, in part: String) throws(StenoError) {

@@ -94,7 +94,9 @@ final class SpeechFilter {
             let count = min(gate.chunksToPass(probability) * Self.chunkLength, heard)
             if count > 0 { try pass(held[heard - count..<heard], held.count - heard + count) }
             // What may still pass when the gate opens with the next chunk.
-            let kept = gate.isOpen ? 0 : min(heard, max(gate.longestPause, gate.before + SpeechGate.opening) * Self.chunkLength)
+            let kept =
+                gate.isOpen
+                ? 0 : min(heard, max(gate.longestPause, gate.before + SpeechGate.opening) * Self.chunkLength)
             held.removeFirst(heard - kept)
             heard = kept
         }

@@ -216,7 +216,8 @@ final class StreamRecognizer: SpeechRecognizer {
     /// Makes words final.
     private func send(_ words: [WindowWord]) {
         guard let first = words.first, let last = words.last else { return }
-        let frames = window.sessionFrames(first.range.lowerBound..<max(last.range.upperBound, first.range.lowerBound + 1))
+        let frames = window.sessionFrames(
+            first.range.lowerBound..<max(last.range.upperBound, first.range.lowerBound + 1))
         let start = max(frames.lowerBound, finalizedEnd)
         finalizedEnd = max(frames.upperBound, start + 1)
         // What a final result does not cover would stand beside it.
@@ -239,7 +240,8 @@ final class StreamRecognizer: SpeechRecognizer {
     private func send(_ words: [WindowWord], in range: Range<Int64>, isFinal: Bool) {
         let bounds = MediaTimeRange(range, sampleRate: Self.sampleRate)
         let timed = words.compactMap { word -> TranscribedWord? in
-            let frames = window.sessionFrames(word.range.lowerBound..<max(word.range.upperBound, word.range.lowerBound + 1))
+            let frames = window.sessionFrames(
+                word.range.lowerBound..<max(word.range.upperBound, word.range.lowerBound + 1))
             let text = word.text.trimmed
             return text.isEmpty
                 ? nil

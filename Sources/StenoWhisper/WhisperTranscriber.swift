@@ -21,7 +21,7 @@ public final class WhisperTranscriber: TranscriberModule {
         public var language: String?
         /// Whether the text shall be English whatever is spoken.
         public var translate = false
-        /// Threads for one decode; nil for one on each processor.
+        /// Threads for one decode; nil for one on each processor, and live for as many as are good beside what else runs.
         public var threads: Int?
         /// Hypotheses that are followed at temperature 0, from 1 (greedy) to 8.
         public var beamSize = 5
@@ -98,7 +98,8 @@ public final class WhisperTranscriber: TranscriberModule {
         func check(_ isValid: Bool, _ expectation: String) throws(StenoError) {
             if !isValid { throw StenoError(.invalidArgument, "Options of WhisperTranscriber: \(expectation).") }
         }
-        try check((0...223).contains(options.contextLimit), "contextLimit is from 0 to 223, not \(options.contextLimit)")
+        try check(
+            (0...223).contains(options.contextLimit), "contextLimit is from 0 to 223, not \(options.contextLimit)")
         if let streaming = options.streaming {
             let (step, window) = (streaming.step / .seconds(1), streaming.longestWindow / .seconds(1))
             try check(detector != nil, "streaming needs a detector")

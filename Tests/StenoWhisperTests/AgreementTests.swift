@@ -32,7 +32,8 @@ import Testing
     /// Case 075: words that were committed are found again whatever the next decode makes of them, and their times.
     @Test(
         arguments: [
-            "ask not what your country can do", "ask not what you're country can do", "ask now what your country can do",
+            "ask not what your country can do", "ask not what you're country can do",
+            "ask now what your country can do",
             "not what your country can do", "and ask not what your country can do",
             "ask not what what your country can do",
         ],
@@ -56,7 +57,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("no no no no no no no", 1), ("it is a it is a it is a it is a", 3), ("well the end the end the end the end", 3),
+        ("no no no no no no no", 1), ("it is a it is a it is a it is a", 3),
+        ("well the end the end the end the end", 3),
     ])
     func loopsAreFound(text: String, expected: Int) { #expect(words(text).loop == expected) }
 

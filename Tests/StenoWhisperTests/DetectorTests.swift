@@ -7,7 +7,8 @@ import Testing
 /// Where there is speech, on the real network.
 @Suite struct DetectorTests {
     func detect(
-        _ samples: [Int16], chunk: Int = 1600, start: Int = 0, _ change: (inout SileroDetector.Options) -> Void = { _ in }
+        _ samples: [Int16], chunk: Int = 1600, start: Int = 0,
+        _ change: (inout SileroDetector.Options) -> Void = { _ in }
     ) throws -> [SpeechDetection] {
         var options = SileroDetector.Options()
         change(&options)
@@ -56,7 +57,9 @@ import Testing
     @Test func theCutOfTheAudioDoesNotMatter() throws {
         let (samples, _) = try twice()
         let whole = try detect(samples).filter(\.isFinal)
-        for chunk in [77, 16_000, samples.count] { #expect(try detect(samples, chunk: chunk).filter(\.isFinal) == whole) }
+        for chunk in [77, 16_000, samples.count] {
+            #expect(try detect(samples, chunk: chunk).filter(\.isFinal) == whole)
+        }
     }
 
     @Test func noSpeechIsNothing() throws {

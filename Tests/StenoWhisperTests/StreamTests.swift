@@ -158,7 +158,10 @@ import Testing
         check(session.results, frames: second + speech.count)
         let words = session.results.filter(\.isFinal).flatMap(\.words)
         let border = Double(speech.count) / 16_000
-        #expect(words.allSatisfy { ($0.range?.end.seconds ?? 0) <= border || ($0.range?.start.seconds ?? 0) >= border + 4.9 })
+        #expect(
+            words.allSatisfy {
+                ($0.range?.end.seconds ?? 0) <= border || ($0.range?.start.seconds ?? 0) >= border + 4.9
+            })
         #expect(words.count == 2 * plainWords([RecognizerTests.sentences[4]]).count)
     }
 

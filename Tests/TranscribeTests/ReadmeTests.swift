@@ -12,12 +12,17 @@ func printTranscript(of path: String, model modelPath: String) async throws {
     }
 }
 
-func record(_ source: CaptureSource, to path: String, for duration: Duration, model: WhisperModel) async throws {
+func record(
+    _ source: CaptureSource, to path: String, for duration: Duration, model: WhisperModel, detector: SileroModel
+) async throws {
+    var options = WhisperTranscriber.Options()
+    options.streaming = .lowLatency
     let session = LiveSession(
-        source: source, recording: .init(path: path), transcriber: try WhisperTranscriber(model: model))
+        source: source, recording: .init(path: path),
+        transcriber: try WhisperTranscriber(model: model, detector: detector, options: options))
     try await session.start()
     Task {
-        for try await result in session.results where result.isFinal { print(result.text) }
+        for try await result in session.results { print(result.isFinal ? "" : "  …", result.text) }
     }
     try await Task.sleep(for: duration)
     let draft = await session.stop()
@@ -50,7 +55,9 @@ extension TranscribeTests {
         let source = CaptureSource(configuration: configuration) { () throws(StenoError) in
             try AudioFileSource(path: file)
         }
-        try await record(source, to: recording, for: .seconds(1), model: WhisperModel(path: model))
+        try await record(
+            source, to: recording, for: .seconds(1), model: WhisperModel(path: model),
+            detector: SileroModel(path: root + "/.steno/models/ggml-silero-v6.2.0.bin"))
         #expect(try AudioFileSource(path: recording).duration == AudioFileSource(path: file).duration)
     }
 }
