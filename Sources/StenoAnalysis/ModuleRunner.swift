@@ -128,8 +128,10 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
                     try feed.accept(buffer, start: start, by: recognizer)
                 case .finalize(let frame, let continuation):
                     order = continuation
-                    try recognizer.finalize(through: feed.flush(through: time(frame), into: recognizer))
-                    takeBack(through: time(frame))
+                    // What lies before it may have been dropped.
+                    let end = min(time(frame), acceptedThrough)
+                    try recognizer.finalize(through: feed.flush(through: end, into: recognizer))
+                    takeBack(through: end)
                     order = nil
                     continuation.resume()
                 case .finish:

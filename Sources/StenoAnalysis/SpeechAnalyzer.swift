@@ -339,6 +339,7 @@ public actor SpeechAnalyzer {
     ///
     /// - Parameter time: nil, or a time beyond the audio fed so far, means through the last audio fed.
     public func finalize(through time: MediaTime? = nil) async throws(StenoError) {
+        await waitForPush()
         try checkOpen()
         guard hasInput else { return }
         let frame = min(time?.frames(at: timeline.sampleRate) ?? timeline.end, timeline.end)

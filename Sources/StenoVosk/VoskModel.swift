@@ -105,9 +105,12 @@ private struct VoskModelFiles {
                 .modelInvalid, "the Vosk model in \(folder) is incomplete: \(faults.joined(separator: ", "))")
         }
 
-        let features = (try? String(contentsOfFile: "\(folder)/conf/mfcc.conf", encoding: .utf8)) ?? ""
-        let options = features.split(whereSeparator: \.isWhitespace).map { $0.split(separator: "=", maxSplits: 1) }
-        let values = options.filter { $0.count == 2 }.reduce(into: [:]) { $0[$1[0]] = $1[1] }
+        func options(of file: String) -> [Substring: Substring] {
+            let text = (try? String(contentsOfFile: "\(folder)/\(file)", encoding: .utf8)) ?? ""
+            let options = text.split(whereSeparator: \.isWhitespace).map { $0.split(separator: "=", maxSplits: 1) }
+            return options.filter { $0.count == 2 }.reduce(into: [:]) { $0[$1[0]] = $1[1] }
+        }
+        let values = options(of: "conf/mfcc.conf")
         let rate = values["--sample-frequency"].flatMap { Double($0) } ?? 16000
         guard let sampleRate = Int(exactly: rate), (1000...192_000).contains(sampleRate) else {
             throw StenoError(
@@ -115,5 +118,28 @@ private struct VoskModelFiles {
         }
         self.sampleRate = sampleRate
         allowsUpsampling = values["--allow-upsample"] == "true"
+
+        // libvosk ends the process when the one does not fit the other, as when a line of splice.conf got lost.
+        if exists("ivector"), let columns = Self.columnCount(ofMatrixIn: "\(folder)/ivector/final.mat") {
+            let splice = options(of: "ivector/splice.conf")
+            func number(_ text: Substring?, otherwise standard: Int) -> Int { text.flatMap { Int($0) } ?? standard }
+            let frames =
+                1 + number(splice["--left-context"], otherwise: 4) + number(splice["--right-context"], otherwise: 4)
+            let size = frames * number(values["--num-ceps"], otherwise: 13)
+            guard columns == size || columns == size + 1 else {
+                throw StenoError(
+                    .modelInvalid,
+                    "ivector/splice.conf of the Vosk model in \(folder) does not fit ivector/final.mat: it makes "
+                        + "\(size) values of \(frames) frames, for a matrix of \(columns) columns")
+            }
+        }
+    }
+
+    /// Kaldi's binary matrix: NUL, `BFM ` or `BDM `, then rows and columns, each after its size in bytes. Nil for others.
+    private static func columnCount(ofMatrixIn path: String) -> Int? {
+        guard let head = try? FileHandle(forReadingAtPath: path)?.read(upToCount: 15), head.count == 15,
+            head.starts(with: "\0BFM \u{4}".utf8) || head.starts(with: "\0BDM \u{4}".utf8), head[10] == 4
+        else { return nil }
+        return head[11...].reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 }

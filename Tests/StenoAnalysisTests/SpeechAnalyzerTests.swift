@@ -107,6 +107,18 @@ struct SpeechAnalyzerTests {
         #expect(finals.map(\.range.end) == [frame(2000), frame(3200), frame(4800)])
     }
 
+    /// A buffer that is longer than the queue is all fed, though its end still waits for room.
+    @Test func finalizeInTheMiddleOfABufferGoesThroughItsEnd() async throws {
+        let module = dictation()
+        let analyzer = SpeechAnalyzer(modules: [module], options: .init(queueDuration: 0.001))
+        try await analyzer.start(inputSequence: sequence(inputs(1, frames: 16000), staysOpen: true))
+        while module.accepted.isEmpty { await Task.yield() }
+        try await analyzer.finalize()
+        #expect(await analyzer.volatileRange == MediaTimeRange(start: frame(16000), end: frame(16000)))
+        try await analyzer.finalizeAndFinish()
+        #expect(try await collect(module.results).first { $0.isFinal }?.range.end == frame(16000))
+    }
+
     // MARK: Cancel and failure
 
     @Test func cancelEndsWaitersAndResultsAndTheRunningDecode() async throws {
@@ -399,6 +411,22 @@ struct SpeechAnalyzerTests {
         try await analyzer.analyzeSequence(sequence(inputs(1)))
         try await analyzer.finalizeAndFinish()
         #expect(module.accepted.last?.end == frame(4800))
+    }
+
+    /// A recognizer is never asked for audio that it did not get.
+    @Test func finalizeBehindDroppedAudioGoesThroughTheLastAccepted() async throws {
+        let mayGoOn = Atomic(false)
+        let module = ScriptedTranscriber { call, _ in
+            while !mayGoOn.load(ordering: .relaxed) { Thread.sleep(forTimeInterval: 0.001) }
+        }
+        let analyzer = SpeechAnalyzer(modules: [module])
+        try await analyzer.analyzeSequence(sequence(inputs(10)))
+        await analyzer.cancelAnalysis(before: frame(16000))
+        mayGoOn.store(true, ordering: .relaxed)
+        try await analyzer.finalize()
+        try await analyzer.finalizeAndFinish()
+        let finalized = module.calls.compactMap { if case .finalize(let time) = $0 { time } else { nil } }
+        #expect(finalized == [.zero])
     }
 
     @Test func waitingAudioCanBeDroppedAndIsReported() async throws {

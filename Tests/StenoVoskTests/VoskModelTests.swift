@@ -42,6 +42,13 @@ struct VoskModelTests {
         #expect(error?.code == .modelInvalid)
     }
 
+    @Test(arguments: ["--left-context=3\n", "--right-context=3\n", "# nothing\n"])
+    func cutShortBetweenLines(splice: String) throws {
+        let error = try loading(changed: "ivector/splice.conf") { try replace($0, with: Data(splice.utf8)) }
+        #expect(error?.code == .modelInvalid)
+        #expect(error?.message.contains("does not fit ivector/final.mat") == true)
+    }
+
     @Test func cutShort() throws {
         let error = try loading(changed: "am/final.mdl") { file in
             try replace(file, with: Data(contentsOf: file).prefix(5_000_000))
