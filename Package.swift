@@ -28,6 +28,7 @@ let modules = [
     Module(name: "StenoSoxr", dependencies: ["StenoConversion", "CSoxr"]),
     Module(name: "StenoSampleRate", dependencies: ["StenoConversion", "CSampleRate"]),
     Module(name: "StenoFiles", dependencies: ["StenoAudio", "CSndfile"]),
+    Module(name: "StenoMedia", dependencies: ["StenoFiles", "StenoAudio", "CFFmpeg"]),
     Module(name: "StenoALSA", dependencies: ["StenoAudio", "CALSA"]),
     Module(name: "StenoPulseAudio", dependencies: ["StenoAudio", "CPulse"]),
     Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
@@ -56,6 +57,9 @@ let package = Package(
     ],
     targets: modules.map { .target(name: $0.name, dependencies: $0.dependencies, swiftSettings: settings) } + [
         .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
+        // libavformat's pkg-config file names only itself; the module map links the others.
+        .systemLibrary(
+            name: "CFFmpeg", pkgConfig: "libavformat", providers: [.apt(["libavformat-dev", "libswresample-dev"])]),
         .systemLibrary(name: "CSoxr", pkgConfig: "soxr", providers: [.apt(["libsoxr-dev"])]),
         .systemLibrary(name: "CSampleRate", pkgConfig: "samplerate", providers: [.apt(["libsamplerate0-dev"])]),
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
@@ -65,7 +69,7 @@ let package = Package(
 
         .executableTarget(
             name: "transcribe",
-            dependencies: ["Steno", "StenoWhisper"],
+            dependencies: ["Steno", "StenoMedia", "StenoWhisper"],
             path: "Examples/transcribe",
             swiftSettings: settings),
         .executableTarget(
@@ -93,7 +97,7 @@ let package = Package(
             name: "ExampleSupport", dependencies: ["Steno"], path: "Examples/Support", swiftSettings: settings),
         .target(
             name: "ExampleCapture",
-            dependencies: ["Steno", "StenoALSA", "StenoPulseAudio", "ExampleSupport"],
+            dependencies: ["Steno", "StenoALSA", "StenoMedia", "StenoPulseAudio", "ExampleSupport"],
             path: "Examples/Capture",
             swiftSettings: settings),
         .executableTarget(
@@ -119,6 +123,7 @@ let package = Package(
         test("StenoTestingTests", ["StenoAnalysis"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
+        test("StenoMediaTests", ["StenoMedia", "StenoFiles", "CAllocationCounter"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoWhisper", "CAllocationCounter"]),

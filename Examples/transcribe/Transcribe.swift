@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Steno
+import StenoMedia
 import StenoWhisper
 
 /// Transcribes audio files: the shortest way from a file to a transcript, with everything a tool needs around it.
@@ -48,7 +49,7 @@ struct Transcribe {
         _ file: String, with transcriber: WhisperTranscriber, into output: inout Output
     ) async throws(StenoError) {
         let transcription = FileTranscription(transcriber: transcriber) { () throws(StenoError) in
-            file == "-" ? try AudioFileSource(descriptor: STDIN_FILENO) : try AudioFileSource(path: file)
+            file == "-" ? try openAudio(descriptor: STDIN_FILENO) : try openAudio(path: file)
         }
         let progress = Progress()
         var partial = Transcript()
