@@ -33,6 +33,8 @@ let modules = [
     Module(name: "StenoPulseAudio", dependencies: ["StenoAudio", "CPulse"]),
     Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
     Module(name: "StenoVosk", dependencies: ["StenoAnalysis", "StenoAudio"]),
+    // Models: found, fetched and kept.
+    Module(name: "StenoModels", dependencies: ["StenoAudio", "CCurl", "CArchive", "CCrypto"]),
     // The whole way put together.
     Module(
         name: "Steno",
@@ -54,12 +56,16 @@ let package = Package(
         .executable(name: "record", targets: ["record"]),
         .executable(name: "live-captions", targets: ["live-captions"]),
         .executable(name: "steno-bench", targets: ["steno-bench"]),
+        .executable(name: "models", targets: ["models"]),
     ],
     targets: modules.map { .target(name: $0.name, dependencies: $0.dependencies, swiftSettings: settings) } + [
         .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
         // libavformat's pkg-config file names only itself; the module map links the others.
         .systemLibrary(
             name: "CFFmpeg", pkgConfig: "libavformat", providers: [.apt(["libavformat-dev", "libswresample-dev"])]),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSoxr", pkgConfig: "soxr", providers: [.apt(["libsoxr-dev"])]),
         .systemLibrary(name: "CSampleRate", pkgConfig: "samplerate", providers: [.apt(["libsamplerate0-dev"])]),
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
@@ -91,6 +97,11 @@ let package = Package(
             name: "live-captions",
             dependencies: ["Steno", "StenoWhisper", "ExampleCapture", "ExampleSupport"],
             path: "Examples/live-captions",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "models",
+            dependencies: ["StenoModels", "ExampleSupport"],
+            path: "Examples/models",
             swiftSettings: settings),
         // What the programs share.
         .target(
@@ -124,6 +135,7 @@ let package = Package(
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
         test("StenoMediaTests", ["StenoMedia", "StenoFiles", "CAllocationCounter"]),
+        test("StenoModelsTests", ["StenoModels", "ChildProcesses", "models"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoWhisper", "CAllocationCounter"]),
