@@ -1,9 +1,6 @@
+import Glibc
 internal import StenoAudio
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// An installation at work, on a thread of its own, and those who wait for it.
 final class Job: Sendable {
@@ -33,6 +30,16 @@ final class Job: Sendable {
 
     func cancel() { cancelled.store(true, ordering: .releasing) }
 
+    /// Makes an asker; nil when the job is being cancelled, and does not come back.
+    func join(_ progress: @escaping @Sendable (ModelProgress) -> Void) -> Int? {
+        state.withLock { state in
+            guard !isCancelled else { return nil }
+            state.nextIdentifier += 1
+            state.askers[state.nextIdentifier] = Asker(progress: progress)
+            return state.nextIdentifier
+        }
+    }
+
     /// - Parameter ended: called before those who wait go on.
     func start(_ ended: @escaping @Sendable () -> Void) throws(StenoError) {
         try startThread { [self] in
@@ -52,13 +59,8 @@ final class Job: Sendable {
         }
     }
 
-    /// Waits for the end as one of the askers.
-    func wait(_ progress: @escaping @Sendable (ModelProgress) -> Void) async throws(StenoError) -> String {
-        let identifier = state.withLock { state in
-            state.nextIdentifier += 1
-            state.askers[state.nextIdentifier] = Asker(progress: progress)
-            return state.nextIdentifier
-        }
+    /// Waits for the end.
+    func wait(as identifier: Int) async throws(StenoError) -> String {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Result<String, StenoError>, Never>) in
                 let result = state.withLock { state -> Result<String, StenoError>? in
@@ -80,11 +82,12 @@ final class Job: Sendable {
         StenoError(.cancelled, "The installation was cancelled."))
 
     private func leave(_ identifier: Int) {
-        let (continuation, isLast) = state.withLock { state in
+        let continuation = state.withLock { state in
             let asker = state.askers.removeValue(forKey: identifier)
-            return (asker?.continuation, asker != nil && state.askers.isEmpty)
+            // Under the lock, so that nobody joins in between.
+            if asker != nil, state.askers.isEmpty { cancel() }
+            return asker?.continuation
         }
-        if isLast { cancel() }
         continuation?.resume(returning: Self.left)
     }
 

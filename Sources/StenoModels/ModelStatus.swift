@@ -27,6 +27,13 @@ public struct ModelProgress: Sendable, Hashable {
     /// Over the last seconds; nil at first.
     public var bytesPerSecond: Double?
 
+    public init(phase: Phase, received: Int64, total: Int64? = nil, bytesPerSecond: Double? = nil) {
+        self.phase = phase
+        self.received = received
+        self.total = total
+        self.bytesPerSecond = bytesPerSecond
+    }
+
     /// The time that is left at this rate.
     public var remaining: Duration? {
         guard let total, let bytesPerSecond, bytesPerSecond > 0 else { return nil }

@@ -106,17 +106,20 @@ public final class ModelStore: Sendable {
         if options.isOffline, !place.address.hasPrefix("file:") {
             throw StenoError(.modelStoreOffline, "The model \(name) is not installed, and the store is offline.")
         }
-        let job = try jobs.withLock { jobs throws(StenoError) -> Job in
-            // One that is being cancelled does not come back.
-            if let job = jobs[name], !job.isCancelled { return job }
+        let (job, asker) = try jobs.withLock { jobs throws(StenoError) -> (Job, Int) in
+            if let job = jobs[name], let asker = job.join(progress) { return (job, asker) }
             let job = Job(place: place)
-            jobs[name] = job
+            guard let asker = job.join(progress) else {
+                throw StenoError(.cancelled, "The installation was cancelled.")
+            }
+            // It ends after this lock is free.
             try job.start { [self] in
                 self.jobs.withLock { if $0[name] === job { $0[name] = nil } }
             }
-            return job
+            jobs[name] = job
+            return (job, asker)
         }
-        return try await job.wait(progress)
+        return try await job.wait(as: asker)
     }
 
     /// Ends the installation of a model for all who wait for it. What came so far stays for the next.

@@ -64,10 +64,11 @@ struct Place: Sendable {
 /// The file holds all of the value, or what it held before.
 func save(_ value: some Encodable, to path: String) throws(StenoError) {
     do {
-        try JSONEncoder().encode(value).write(to: URL(fileURLWithPath: path), options: .atomic)
+        try JSONEncoder().encode(value).write(to: URL(fileURLWithPath: path + ".new"))
     } catch {
         throw StenoError(.modelStoreFailed, "writing \(path.debugDescription): \(error)", underlying: error)
     }
+    guard unsafe rename(path + ".new", path) == 0 else { throw .store(errno, "writing", path) }
 }
 
 // One at a time, over all processes.
@@ -110,7 +111,10 @@ extension Place {
         // At once away, then bit by bit.
         try delete(removed)
         if unsafe rename(path, removed) != 0, errno != ENOENT { throw .store(errno, "removing", path) }
-        for path in [removed, receiptPath, partial, partial + ".origin", unpacking] { try delete(path) }
+        for path in [
+            removed, receiptPath, receiptPath + ".new", partial, partial + ".origin", partial + ".origin.new",
+            unpacking,
+        ] { try delete(path) }
     }
 
     private func delete(_ path: String) throws(StenoError) {

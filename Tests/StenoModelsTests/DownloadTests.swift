@@ -139,6 +139,27 @@ import Testing
         #expect(server.requests("slow").count == before + 1)
     }
 
+    /// Who comes while the last one leaves gets a download.
+    @Test func comingAndGoing() async throws {
+        let store = try store(address("slow", #function), in: folder, size: Int64(content.count), digests: [digest])
+        for _ in 0..<40 {
+            let first = Task { try await store.install("m") }
+            try await Task.sleep(for: .milliseconds(.random(in: 0...10)))
+            async let leaving: Void = first.cancel()
+            let log = Log()
+            let second = Task {
+                defer { log.add(ModelProgress(phase: .unpacking, received: .max)) }
+                return try await store.install("m") { log.add($0) }
+            }
+            _ = await leaving
+            while log.all.isEmpty { await Task.yield() }
+            if log.all.last?.received == .max { try await #expect(contents(of: second.value) == content) }
+            second.cancel()
+            _ = await (first.result, second.result)
+        }
+        try await #expect(contents(of: store.install("m")) == content)
+    }
+
     @Test func cancelForAll() async throws {
         let store = try store(address("slow", #function), in: folder, size: Int64(content.count))
         let tasks = (0..<3).map { _ in Task { try await store.install("m") } }

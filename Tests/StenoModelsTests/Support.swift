@@ -1,7 +1,6 @@
 import Foundation
 import StenoAudio
 import StenoModels
-import Synchronization
 
 let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
 
@@ -104,7 +103,7 @@ func store(
 
 /// What a store told while it worked.
 final class Log: Sendable {
-    private let progress = Mutex<[ModelProgress]>([])
+    private let progress = Lock<[ModelProgress]>([])
     var all: [ModelProgress] { progress.withLock { $0 } }
 
     func add(_ next: ModelProgress) { progress.withLock { $0.append(next) } }
