@@ -10,6 +10,13 @@ struct Options {
     var output = "-"
     var threads: Int?
     var usesDetector = true
+    /// A file for each input goes here.
+    var outputFolder: String?
+    var isRecursive = false
+    var isForced = false
+    var jobs = 1
+    /// Of so many parts of the work, this one, from 1.
+    var shard = (index: 1, count: 1)
     var files: [String] = []
     var wantsHelp = false
 
@@ -27,6 +34,11 @@ struct Options {
           --output FILE       where the text goes; - is standard output (default: -)
           --threads N         threads for decoding (default: one for each core)
           --no-detector       decode everything, also where the detector hears no speech
+          --output-dir DIR    a file for each FILE, which may be a folder; done ones are left out
+          --recursive         folders in folders too
+          --force             do again what is newer than its FILE
+          --jobs N            files at a time (default: 1)
+          --shard I/N         of N equal parts of the files, the one with number I
           --help              this text
 
         Exit codes: 0 done, 64 wrong usage, 65 not audio, 66 no such input, 69 model or engine missing, 70 decoding failed,
@@ -68,6 +80,26 @@ struct Options {
             case "--no-detector":
                 try flag()
                 usesDetector = false
+            case "--recursive":
+                try flag()
+                isRecursive = true
+            case "--force":
+                try flag()
+                isForced = true
+            case "--output-dir": outputFolder = try value()
+            case "--jobs":
+                let count = try value()
+                guard let number = Int(count), (1...64).contains(number) else {
+                    throw UsageError(message: "--jobs takes a number from 1 to 64, not \(count)")
+                }
+                jobs = number
+            case "--shard":
+                let text = try value()
+                let numbers = text.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+                guard numbers.count == 2, numbers[0] > 0, numbers[0] <= numbers[1] else {
+                    throw UsageError(message: "--shard takes I/N, such as 1/4, not \(text)")
+                }
+                shard = (numbers[0], numbers[1])
             case "--model": model = try value()
             case "--language": language = try value()
             case "--output": output = try value()
@@ -93,6 +125,14 @@ struct Options {
         }
         if wantsHelp { return }
         if files.isEmpty { throw UsageError(message: "which file?") }
+        guard outputFolder == nil else {
+            if output != "-" { throw UsageError(message: "--output and --output-dir exclude each other") }
+            if files.contains("-") { throw UsageError(message: "standard input has no name for --output-dir") }
+            return
+        }
+        if isRecursive || isForced || jobs > 1 || shard.count > 1 {
+            throw UsageError(message: "--recursive, --force, --jobs and --shard need --output-dir")
+        }
         if files.count > 1, let format, ![.text, .jsonLines].contains(format) {
             throw UsageError(message: "several files do not fit into one \(format.rawValue) output; call once for each")
         }

@@ -27,6 +27,7 @@ struct Transcribe {
     }
 
     private static func run(_ options: Options) async -> ExitCode {
+        if let folder = options.outputFolder { return await Batch(options: options, folder: folder).run() }
         var output = Output(path: options.output, format: options.format)
         do throws(StenoError) {
             let model = try WhisperModel(path: Models.path(of: options.model))
