@@ -23,8 +23,8 @@ struct Options {
     static let help = """
         Usage: transcribe [options] [--] FILE...
 
-        Prints what is said in audio files. FILE is WAV, FLAC, MP3, Ogg or whatever else libsndfile reads; - is standard
-        input.
+        Prints what is said in audio files. FILE is WAV, FLAC, MP3, M4A, WebM or whatever else libsndfile or FFmpeg reads;
+        - is standard input.
 
           --backend NAME      the recognizer; whisper is the only one so far
           --model NAME|PATH   a model file, or a name such as tiny.en for ggml-tiny.en.bin in $STENO_MODELS,

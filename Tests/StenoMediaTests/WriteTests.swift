@@ -162,6 +162,29 @@ import Testing
         }
     }
 
+    /// Also while it is made plain.
+    @Test func killedWhileClosing() async throws {
+        for attempt in 0..<8 {
+            let path = folder.path("\(attempt).m4a")
+            await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+                let format = AudioFormat(sampleRate: 48_000, channelCount: 1, sampleFormat: .int16)
+                let writer = try MediaFileWriter(path: path, format: format, bitRate: 256_000)
+                let second = AudioBuffer(
+                    interleaved: (0..<48_000).map { Int16(truncatingIfNeeded: $0 &* $0) }, sampleRate: 48_000)
+                for _ in 0..<60 { try writer.write(second) }
+                Thread.detachNewThread {
+                    usleep(UInt32.random(in: 0...60_000))
+                    kill(getpid(), SIGKILL)
+                }
+                try writer.close()
+                sleep(10)
+            }
+            let source = try MediaFileSource(path: path)
+            let count = try readAll(source, capacity: 48_000).samples.count
+            #expect(count > 59 * 48_000 && count <= 60 * 48_000 + 1024)
+        }
+    }
+
     /// Reading what a packet was decoded to allocates nothing.
     @Test func readingAllocatesNothing() throws {
         guard allocation_count_supported() else { return }

@@ -91,6 +91,39 @@ import Testing
         #expect(server.requests("slow").contains { $0 != "-" })
     }
 
+    /// The same for a model that is a folder: it appears with all its files.
+    @Test func killsWhileUnpacking() async throws {
+        let script = """
+            import sys, zipfile
+            with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as file:
+                for at in range(300):
+                    file.writestr(f"v/{at % 10}/{at}", bytes(range(256)) * 100)
+            """
+        // One of which no digest is known.
+        try run("python3", "-c", script, folder.path("vosk-model-small-nl-0.22.zip"))
+        let model = folder.path("models/vosk-model-small-nl-0.22")
+        var (kills, completed) = (0, 0)
+        while kills < 30 {
+            let process = try program("--mirror", "file://" + folder.path(""), "install", "vosk-small-nl-0.22")
+            // Some are left to their end, so that both are seen.
+            if kills % 10 != 9 || completed > kills / 10 {
+                try await Task.sleep(for: .milliseconds(.random(in: 1...500)))
+                process.signal(SIGKILL)
+            }
+            if process.wait().status == 128 + SIGKILL { kills += 1 }
+            guard FileManager.default.fileExists(atPath: model) else { continue }
+            completed += 1
+            #expect(try program("verify", "vosk-small-nl-0.22").wait().status == 0)
+            let files = FileManager.default.enumerator(atPath: model)?.compactMap { $0 as? String } ?? []
+            #expect(files.count == 310)
+            try FileManager.default.removeItem(atPath: model)
+        }
+        #expect(
+            try program("--mirror", "file://" + folder.path(""), "install", "vosk-small-nl-0.22").wait().status == 0)
+        #expect(try program("verify").wait().status == 0)
+        #expect(completed > 0)
+    }
+
     /// Several processes ask for the same model at once.
     @Test func manyProcesses() async throws {
         let model = root.appending(path: ".steno/models/ggml-silero-v6.2.0.bin").path
