@@ -207,10 +207,9 @@ internal import StenoFiles
         return true
     }
 
-    /// Whether so many frames can be missing, and the times are not simply wrong.
+    /// Whether so many frames can be missing, and the times, or the length, are not simply wrong: at most an hour.
     private func isPlausible(_ jump: Int64) -> Bool {
-        if let frameCount { return position + jump <= frameCount }
-        return jump <= 3600 * Int64(format.sampleRate)
+        jump <= 3600 * Int64(format.sampleRate) && position + jump <= frameCount ?? .max
     }
 
     /// Frames of ``format`` in frames of the decoder.
@@ -310,6 +309,8 @@ extension TrackDecoder {
     /// Finds where the audio ends, behind which the last packet is padded, in the containers that say it exactly. An
     /// unfinished recording (fragments) does not.
     private func findTrackEnd(_ packet: UnsafeMutablePointer<AVPacket>) {
+        // Some containers show their streams only later.
+        guard demuxer.headerDurations.indices.contains(track.streamIndex) else { return }
         let duration = demuxer.headerDurations[track.streamIndex]
         guard demuxer.isQuickTime, unsafe stream.pointee.nb_frames > 0, duration > 0 else { return }
         let isSkipped = unsafe av_packet_get_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, nil) != nil

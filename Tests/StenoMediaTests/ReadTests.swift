@@ -30,6 +30,9 @@ import Testing
         ("a.m4a", "aac", "aac"), ("a.mp4", "aac", "aac"), ("a.mov", "aac", "aac"), ("a.webm", "libopus", "opus"),
         ("a.mkv", "libopus", "opus"), ("b.mov", "pcm_s16le", "pcm_s16le"), ("a.wma", "wmav2", "wmav2"),
         ("a.ac3", "ac3", "ac3"), ("a.aac", "aac", "aac"), ("flac.mkv", "flac", "flac"), ("a.ts", "ac3", "ac3"),
+        ("a.flv", "aac", "aac"), ("a.avi", "ac3", "ac3"), ("a.nut", "pcm_s16le", "pcm_s16le"),
+        ("a.ogg", "libopus", "opus"),
+        ("a.wv", "wavpack", "wavpack"), ("a.3gp", "aac", "aac"), ("a.mpg", "mp2", "mp2"), ("a.asf", "wmav2", "wmav2"),
     ])
     func whole(name: String, encoder: String, codec: String) throws {
         let path = folder.path(name)
@@ -41,7 +44,7 @@ import Testing
         #expect(source.warnings.isEmpty && content.gaps.isEmpty)
         #expect(source.framesRead == Int64(content.samples.count))
         // MP4, QuickTime and Matroska say where the audio is; in the others the encoder's delay stays.
-        if ["m4a", "mp4", "mov", "webm", "mkv"].contains(name.split(separator: ".").last) {
+        if ["m4a", "mp4", "mov", "3gp", "webm", "mkv"].contains(name.split(separator: ".").last) {
             // ffmpeg writes the length into an MP4 file in whole milliseconds.
             #expect(abs(content.samples.count - samples.count) <= (codec == "aac" ? rate / 1000 : 0))
             let declared = try #require(source.frameCount)
