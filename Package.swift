@@ -28,10 +28,13 @@ let modules = [
     Module(name: "StenoSoxr", dependencies: ["StenoConversion", "CSoxr"]),
     Module(name: "StenoSampleRate", dependencies: ["StenoConversion", "CSampleRate"]),
     Module(name: "StenoFiles", dependencies: ["StenoAudio", "CSndfile"]),
+    Module(name: "StenoMedia", dependencies: ["StenoFiles", "StenoAudio", "CFFmpeg"]),
     Module(name: "StenoALSA", dependencies: ["StenoAudio", "CALSA"]),
     Module(name: "StenoPulseAudio", dependencies: ["StenoAudio", "CPulse"]),
     Module(name: "StenoWhisper", dependencies: ["StenoAnalysis", "StenoAudio", "CWhisper"]),
     Module(name: "StenoVosk", dependencies: ["StenoAnalysis", "StenoAudio"]),
+    // Models: found, fetched and kept.
+    Module(name: "StenoModels", dependencies: ["StenoAudio", "CCurl", "CArchive", "CCrypto"]),
     // The whole way put together.
     Module(
         name: "Steno",
@@ -53,9 +56,16 @@ let package = Package(
         .executable(name: "record", targets: ["record"]),
         .executable(name: "live-captions", targets: ["live-captions"]),
         .executable(name: "steno-bench", targets: ["steno-bench"]),
+        .executable(name: "models", targets: ["models"]),
     ],
     targets: modules.map { .target(name: $0.name, dependencies: $0.dependencies, swiftSettings: settings) } + [
         .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
+        // libavformat's pkg-config file names only itself; the module map links the others.
+        .systemLibrary(
+            name: "CFFmpeg", pkgConfig: "libavformat", providers: [.apt(["libavformat-dev", "libswresample-dev"])]),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSoxr", pkgConfig: "soxr", providers: [.apt(["libsoxr-dev"])]),
         .systemLibrary(name: "CSampleRate", pkgConfig: "samplerate", providers: [.apt(["libsamplerate0-dev"])]),
         .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
@@ -65,7 +75,7 @@ let package = Package(
 
         .executableTarget(
             name: "transcribe",
-            dependencies: ["Steno", "ExampleRecognizers", "ExampleSupport"],
+            dependencies: ["Steno", "StenoMedia", "ExampleRecognizers", "ExampleSupport"],
             path: "Examples/transcribe",
             swiftSettings: settings),
         .executableTarget(
@@ -88,6 +98,11 @@ let package = Package(
             dependencies: ["Steno", "ExampleCapture", "ExampleRecognizers", "ExampleSupport"],
             path: "Examples/live-captions",
             swiftSettings: settings),
+        .executableTarget(
+            name: "models",
+            dependencies: ["StenoModels", "ExampleSupport"],
+            path: "Examples/models",
+            swiftSettings: settings),
         // What the programs share.
         .target(
             name: "ExampleSupport", dependencies: ["Steno", "StenoVosk"], path: "Examples/Support",
@@ -99,7 +114,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "ExampleCapture",
-            dependencies: ["Steno", "StenoALSA", "StenoPulseAudio", "ExampleSupport"],
+            dependencies: ["Steno", "StenoALSA", "StenoMedia", "StenoPulseAudio", "ExampleSupport"],
             path: "Examples/Capture",
             swiftSettings: settings),
         .executableTarget(
@@ -125,6 +140,8 @@ let package = Package(
         test("StenoTestingTests", ["StenoAnalysis"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
         test("StenoFilesTests", ["StenoFiles"]),
+        test("StenoMediaTests", ["StenoMedia", "StenoFiles", "CAllocationCounter"]),
+        test("StenoModelsTests", ["StenoModels", "ChildProcesses", "models"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoWhisper", "StenoVosk", "CAllocationCounter"]),

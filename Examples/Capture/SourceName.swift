@@ -1,6 +1,7 @@
 package import ExampleSupport
 package import Steno
 import StenoALSA
+import StenoMedia
 import StenoPulseAudio
 
 /// A source as it is named on a command line.
@@ -51,7 +52,7 @@ package struct SourceName: Sendable {
             configuration.dropsWhenFull = false
             configuration.reconnection = nil
             return CaptureSource(configuration: configuration) { [name, speed] () throws(StenoError) in
-                ReplayStream(try AudioFileSource(path: name ?? ""), speed: speed)
+                ReplayStream(try openAudio(path: name ?? ""), speed: speed)
             }
         }
     }

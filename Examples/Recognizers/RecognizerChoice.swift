@@ -78,7 +78,9 @@ package struct RecognizerChoice: Sendable {
     /// Loads the model; each call of what comes back makes a module for one session. Blocks.
     ///
     /// - Parameter isLive: Whether volatile text is shown.
-    package func load(isLive: Bool) throws(StenoError) -> () throws(StenoError) -> any TranscriberModule {
+    package func load(
+        isLive: Bool
+    ) throws(StenoError) -> @Sendable () throws(StenoError) -> any TranscriberModule {
         switch backend {
         case .whisper:
             let model = try WhisperModel(path: Models.path(of: model ?? "tiny.en"))
@@ -89,7 +91,7 @@ package struct RecognizerChoice: Sendable {
                 options.streaming = (preset ?? .lowLatency).streaming
                 options.streaming?.keepsEveryStep = keepsEveryStep
             }
-            return { () throws(StenoError) in
+            return { [options] () throws(StenoError) in
                 try WhisperTranscriber(model: model, detector: detector, options: options)
             }
         case .vosk:
@@ -97,7 +99,7 @@ package struct RecognizerChoice: Sendable {
                 path: model ?? ".steno/vosk/model-ko", library: VoskLibrary(path: Self.voskLibraryPath))
             var options = VoskTranscriber.Options()
             options.volatileResults = isLive ? .text : .off
-            return { () throws(StenoError) in try VoskTranscriber(model: model, options: options) }
+            return { [options] () throws(StenoError) in try VoskTranscriber(model: model, options: options) }
         }
     }
 

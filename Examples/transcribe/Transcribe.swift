@@ -2,6 +2,7 @@ import ExampleRecognizers
 import ExampleSupport
 import Foundation
 import Steno
+import StenoMedia
 
 /// Transcribes audio files: the shortest way from a file to a transcript, with everything a tool needs around it.
 @main
@@ -24,6 +25,7 @@ struct Transcribe {
     }
 
     private static func run(_ options: Options) async -> ExitCode {
+        if let folder = options.outputFolder { return await Batch(options: options, folder: folder).run() }
         var output = Output(path: options.output, format: options.format)
         do throws(StenoError) {
             let makeTranscriber = try options.recognizer.load(isLive: false)
@@ -41,7 +43,7 @@ struct Transcribe {
         _ file: String, with transcriber: any TranscriberModule, into output: inout Output
     ) async throws(StenoError) {
         let transcription = FileTranscription(transcriber: transcriber) { () throws(StenoError) in
-            file == "-" ? try AudioFileSource(descriptor: STDIN_FILENO) : try AudioFileSource(path: file)
+            file == "-" ? try openAudio(descriptor: STDIN_FILENO) : try openAudio(path: file)
         }
         let progress = Progress()
         var partial = Transcript()

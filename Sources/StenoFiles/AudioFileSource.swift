@@ -71,7 +71,7 @@ public import StenoAudio
         try self.init(input: ByteInput(descriptor: descriptor, name: name, closesDescriptor: closesDescriptor))
     }
 
-    private init(input: ByteInput) throws(StenoError) {
+    package init(input: ByteInput) throws(StenoError) {
         self.input = input
         name = input.name
         let start = input.bytes(at: 0, count: 512)

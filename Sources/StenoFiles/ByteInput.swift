@@ -1,17 +1,17 @@
 internal import Glibc
-internal import StenoAudio
+package import StenoAudio
 
-/// The bytes that libsndfile sees: those of a file or a pipe, with another header in front where the real one is wrong.
+/// The bytes that a decoder sees: those of a file or a pipe, with another header in front where the real one is wrong.
 ///
 /// A pipe is read forward only. While the file is being opened, all that came is held (up to ``openingLimit``), so that
 /// the header can be read twice; from then on only what was not yet consumed. A place further ahead reads as the end,
 /// which stops the search for chunks behind the audio and keeps memory bounded. One thread at a time.
-final class ByteInput {
-    let name: String
+package final class ByteInput {
+    package let name: String
     /// Whether the input has a size and can be read anywhere.
-    let isSeekable: Bool
+    package let isSeekable: Bool
     /// The errno of the last failure to read.
-    private(set) var failure: Int32?
+    package private(set) var failure: Int32?
 
     private let descriptor: Int32
     private let closesDescriptor: Bool
@@ -25,7 +25,7 @@ final class ByteInput {
     private var bodyStart: Int64 = 0
     /// Nil: through to the end of a pipe.
     private var bodyLength: Int64?
-    private(set) var position: Int64 = 0
+    package private(set) var position: Int64 = 0
 
     // What was read from a pipe and is held: `windowCount` bytes from `windowStart`.
     private var window: [UInt8] = []
@@ -39,13 +39,13 @@ final class ByteInput {
     /// Bytes that one wait takes from a pipe.
     static let windowSize = 1 << 16
 
-    convenience init(path: String) throws(StenoError) {
+    package convenience init(path: String) throws(StenoError) {
         let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system(errno, "opening", path, otherwise: .fileReadFailed) }
         try self.init(descriptor: descriptor, name: path, closesDescriptor: true)
     }
 
-    init(descriptor: Int32, name: String, closesDescriptor: Bool) throws(StenoError) {
+    package init(descriptor: Int32, name: String, closesDescriptor: Bool) throws(StenoError) {
         self.name = name
         self.descriptor = descriptor
         self.closesDescriptor = closesDescriptor
@@ -65,28 +65,28 @@ final class ByteInput {
     deinit { if closesDescriptor { close(descriptor) } }
 
     /// Bytes from `offset` to the end of the input; nil for a pipe.
-    func available(from offset: Int64) -> Int64? { isSeekable ? max(0, size - offset) : nil }
+    package func available(from offset: Int64) -> Int64? { isSeekable ? max(0, size - offset) : nil }
 
     /// The input's own bytes, fewer at its end. Blocks; for use while opening.
-    func bytes(at offset: Int64, count: Int) -> [UInt8] {
+    package func bytes(at offset: Int64, count: Int) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             initialized = unsafe read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
         }
     }
 
     /// From now on libsndfile sees `head` and after it `length` bytes of the input from `start`.
-    func present(head: [UInt8], bodyStart start: Int64, bodyLength length: Int64?) {
+    package func present(head: [UInt8], bodyStart start: Int64, bodyLength length: Int64?) {
         (self.head, bodyStart, bodyLength, position) = (head, start, length, 0)
     }
 
     /// Ends the opening: what was consumed of a pipe is no longer held.
-    func endOpening() { isOpening = false }
+    package func endOpening() { isOpening = false }
 
     /// Bytes that libsndfile sees in all; the largest number where nobody knows.
-    var totalLength: Int64 { bodyLength.map { Int64(head.count) + $0 } ?? .max }
+    package var totalLength: Int64 { bodyLength.map { Int64(head.count) + $0 } ?? .max }
 
     /// Moves to an absolute position, or says -1. The end of a pipe of unknown length is nowhere.
-    func seek(_ offset: Int64, from whence: Int32) -> Int64 {
+    package func seek(_ offset: Int64, from whence: Int32) -> Int64 {
         let origin: Int64
         switch whence {
         case SEEK_SET: origin = 0
@@ -102,7 +102,7 @@ final class ByteInput {
     }
 
     /// Fills `target` from the position on, blocking; less at the end or after a failure.
-    func read(into target: UnsafeMutableRawBufferPointer) -> Int {
+    package func read(into target: UnsafeMutableRawBufferPointer) -> Int {
         var done = 0
         if position < head.count {
             done = min(target.count, head.count - Int(position))
@@ -144,7 +144,7 @@ final class ByteInput {
 extension ByteInput {
     /// Waits until `needed` bytes lie ready behind the position or the pipe ends, but no longer than `milliseconds`;
     /// then takes in what is there without waiting. Returns the bytes that can be read without blocking.
-    func wait(for needed: Int, milliseconds: Int) -> Int {
+    package func wait(for needed: Int, milliseconds: Int) -> Int {
         let offset = bodyStart + position - Int64(head.count)
         guard offset >= windowStart else { return 0 }
         discard(before: offset)
@@ -159,7 +159,7 @@ extension ByteInput {
     }
 
     /// Whether nothing more will come into the window.
-    var hasEnded: Bool { pipeEnded || failure != nil }
+    package var hasEnded: Bool { pipeEnded || failure != nil }
 
     private func readPipe(into target: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int {
         guard offset >= windowStart else { return 0 }

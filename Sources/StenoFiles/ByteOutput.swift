@@ -1,17 +1,17 @@
 internal import Glibc
-internal import StenoAudio
+package import StenoAudio
 
 /// A file that is written: what reached it is in the system's hands, and survives the end of this process.
-final class ByteOutput {
-    let name: String
+package final class ByteOutput {
+    package let name: String
     /// The errno of the first failure.
-    private(set) var failure: Int32?
-    /// Where libsndfile stands.
-    var position: Int64 = 0
+    package private(set) var failure: Int32?
+    /// Where the encoder stands.
+    package var position: Int64 = 0
     private var descriptor: Int32
 
     /// Makes the file, or empties it.
-    init(path: String) throws(StenoError) {
+    package init(path: String) throws(StenoError) {
         name = path
         descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { throw .system(errno, "creating", path, otherwise: .fileWriteFailed) }
@@ -39,7 +39,7 @@ final class ByteOutput {
     }
 
     /// Writes at the position all of `bytes` or, after any failure, nothing: half a packet would damage the file.
-    func writePacket(_ bytes: UnsafeRawBufferPointer) -> Int {
+    package func writePacket(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard failure == nil else { return 0 }
         guard unsafe write(bytes, at: position) == bytes.count else {
             truncate(to: position)
@@ -52,24 +52,24 @@ final class ByteOutput {
     /// Cuts off what lies behind `size`.
     func truncate(to size: Int64) { if ftruncate(descriptor, Int(size)) != 0 { failure = failure ?? errno } }
 
-    func read(into target: UnsafeMutableRawBufferPointer) -> Int {
+    package func read(into target: UnsafeMutableRawBufferPointer) -> Int {
         let count = unsafe max(0, pread(descriptor, target.baseAddress, target.count, Int(position)))
         position += Int64(count)
         return count
     }
 
-    var size: Int64 { max(0, Int64(lseek(descriptor, 0, SEEK_END))) }
+    package var size: Int64 { max(0, Int64(lseek(descriptor, 0, SEEK_END))) }
 
-    func seek(_ offset: Int64, from whence: Int32) -> Int64 {
+    package func seek(_ offset: Int64, from whence: Int32) -> Int64 {
         let origin = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? position : size
         position = max(0, origin + offset)
         return position
     }
 
     /// Waits until the disk holds what was written.
-    func synchronize() { if fsync(descriptor) != 0 { failure = failure ?? errno } }
+    package func synchronize() { if fsync(descriptor) != 0 { failure = failure ?? errno } }
 
-    func close() {
+    package func close() {
         guard descriptor >= 0 else { return }
         if Glibc.close(descriptor) != 0 { failure = failure ?? errno }
         descriptor = -1

@@ -25,7 +25,7 @@ extension StenoError.Code {
 
 extension StenoError {
     /// The error of a failed system call on a file.
-    static func system(_ number: Int32, _ action: String, _ name: String, otherwise code: Code) -> StenoError {
+    package static func system(_ number: Int32, _ action: String, _ name: String, otherwise code: Code) -> StenoError {
         let code: Code =
             switch number {
             case ENOENT, ENOTDIR: .fileNotFound
@@ -41,10 +41,10 @@ extension StenoError {
 }
 
 /// A name in quotes on one line, whatever it holds.
-func quoted(_ name: String) -> String { name.debugDescription }
+package func quoted(_ name: String) -> String { name.debugDescription }
 
 /// What a file is that libsndfile does not read, by its first bytes.
-enum Content: Equatable {
+package enum Content: Equatable {
     /// Something else than audio.
     case notAudio(String)
     /// Audio that needs another back end.
@@ -52,7 +52,7 @@ enum Content: Equatable {
     /// A container that libsndfile reads: when it does not, the file is damaged.
     case audio(String)
 
-    init(head: [UInt8]) {
+    package init(head: [UInt8]) {
         for (offset, magic, content) in Self.magics
         where head.count >= offset + magic.utf8.count && head[offset...].starts(with: magic.utf8) {
             self = content
