@@ -69,14 +69,14 @@ package enum Content: Equatable {
         (0, "GIF8", .notAudio("a GIF image")),
         (0, "PK\u{3}\u{4}", .notAudio("a ZIP archive")),
         (1, "ELF", .notAudio("an ELF program")),
-        (4, "ftyp", .unsupported("MP4 or M4A, which needs a back end for MP4")),
+        (4, "ftyp", .unsupported("MP4 or M4A, which needs StenoMedia")),
         (8, "AVI ", .unsupported("an AVI video")),
         (28, "Speex   ", .unsupported("Ogg Speex")),
         (29, "theora", .unsupported("an Ogg Theora video")),
         (0, "wvpk", .unsupported("WavPack")),
         (0, "MAC ", .unsupported("Monkey's Audio")),
         (0, "#!AMR", .unsupported("AMR")),
-        (0, "ADIF", .unsupported("AAC, which needs a back end for AAC")),
+        (0, "ADIF", .unsupported("AAC, which needs StenoMedia")),
         (0, "RIFF", .audio("WAV")), (0, "RIFX", .audio("WAV")), (0, "RF64", .audio("RF64")),
         (0, "BW64", .audio("BW64")),
         (0, "FORM", .audio("AIFF")), (0, "fLaC", .audio("FLAC")), (0, "OggS", .audio("Ogg")), (0, "ID3", .audio("MP3")),
@@ -89,11 +89,11 @@ package enum Content: Equatable {
         if head.starts(with: [0xFF, 0xD8, 0xFF]) { return .notAudio("a JPEG image") }
         if head.starts(with: [0x1F, 0x8B]) { return .notAudio("gzip data") }
         if head.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) {
-            return .unsupported("WebM or Matroska, which needs a back end for Matroska")
+            return .unsupported("WebM or Matroska, which needs StenoMedia")
         }
         if head.starts(with: [0x30, 0x26, 0xB2, 0x75]) { return .unsupported("ASF or WMA") }
         guard head.count > 1, head[0] == 0xFF else { return nil }
-        if head[1] & 0xF6 == 0xF0 { return .unsupported("AAC, which needs a back end for AAC") }
+        if head[1] & 0xF6 == 0xF0 { return .unsupported("AAC, which needs StenoMedia") }
         return head[1] & 0xE0 == 0xE0 ? .audio("MP3") : nil
     }
 

@@ -8,8 +8,8 @@ internal import StenoFiles
 /// The samples are those of the decoder, interleaved and in their own format: `float32` for most codecs, beyond ±1
 /// where the decoder is. Channels whose speakers are known come in the order of ``ChannelLayout/Speakers``. The first
 /// frame is time zero of the file: what an encoder put before the audio, and behind it, is left out where the file says
-/// so. A track that begins later than the file (by more than 100 ms) begins with a gap, and so is what is missing in
-/// its middle.
+/// so. A track that begins later than the file (by more than 100 ms) begins with a gap, and what is missing in its middle
+/// is one; a jump of more than an hour, or beyond the end, is taken for damage.
 ///
 /// What is damaged is left out with a warning, as far as there is audio. A change of format in mid-file is converted to
 /// the first.
