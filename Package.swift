@@ -119,7 +119,9 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "steno-bench",
-            dependencies: ["Steno", "StenoWhisper", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses"],
+            dependencies: [
+                "Steno", "StenoWhisper", "StenoSampleRate", "StenoTesting", "CConversionReference", "ChildProcesses",
+            ],
             path: "Benchmarks/steno-bench",
             swiftSettings: settings),
         .target(

@@ -41,7 +41,8 @@ import Testing
         let captured = await capture(source)
         #expect(captured.frames == 480)
         #expect(captured.error == nil)
-        #expect(duration { source.stop() } < .milliseconds(400), "a device that was left behind is not waited for again")
+        #expect(
+            duration { source.stop() } < .milliseconds(400), "a device that was left behind is not waited for again")
     }
 
     @Test func aBlockedReadIsATimeout() async throws {
