@@ -22,7 +22,9 @@ private func measureStreaming(_ settings: Settings) throws -> [Figure] {
     options.threads = settings.threads
     options.streaming = settings.streaming
     let live = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: 1600)
-    let memory = peakMemory()
+    let memory = memory("VmHWM")
+    let perSession = try memoryOfASession(
+        WhisperTranscriber(model: model, detector: detector, options: options), Array(audio.prefix(12 * 16_000)))
     options.streaming = nil
     let offline = try Simulation(
         WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: nil)
@@ -59,15 +61,30 @@ private func measureStreaming(_ settings: Settings) throws -> [Figure] {
         100 * Double(distance(reference, words.map(\.key).filter { !$0.isEmpty })) / Double(max(1, reference.count))
     }
     figures.append(Figure("peak memory of this process, live", unit: "MB", Double(memory) / 1e6))
+    figures.append(Figure("memory of a further session", unit: "MB", Double(perSession) / 1e6))
     figures.append(Figure("word error rate", unit: "%", errors(live.words), reference: errors(offline.words)))
     return figures
 }
 
-/// Bytes.
-private func peakMemory() -> Int {
+/// Bytes, of a line of the process's status.
+private func memory(_ name: String) -> Int {
     let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM") }
-    return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
+    let line = status.split(separator: "\n").first { $0.hasPrefix(name) }
+    return (line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
+}
+
+/// What each of three more sessions on one model adds once it has heard `audio`.
+private func memoryOfASession(_ transcriber: WhisperTranscriber, _ audio: [Float]) throws -> Int {
+    let format = AudioFormat(sampleRate: 16_000, channelLayout: .mono, sampleFormat: .float32)
+    let before = memory("VmRSS")
+    let sessions = try (0..<3).map { _ in
+        let recognizer = try transcriber.makeRecognizer(
+            RecognizerSession(format: format, sink: { _ in }, cancelled: { false }))
+        try recognizer.accept(
+            AnalyzerInput(buffer: AudioBuffer(interleaved: audio, sampleRate: 16_000), bufferStartTime: .zero))
+        return recognizer
+    }
+    return withExtendedLifetime(sessions) { (memory("VmRSS") - before) / 3 }
 }
 
 private struct Word {
