@@ -186,7 +186,9 @@ final class StreamRecognizer: SpeechRecognizer {
         if count > 0 {
             cut(at: quietest(between: committed[count - 1].range, and: committed[count].range), words: count)
         } else if isForced {
-            cut(at: window.count / 2, words: 0)
+            // Few words in a long time: none is left that is not final.
+            let middle = window.count / 2
+            cut(at: middle, words: committed.prefix { $0.range.upperBound <= middle }.count)
         }
     }
 
