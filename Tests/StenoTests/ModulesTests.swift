@@ -32,9 +32,10 @@ struct ModulesTests {
                 throw StenoError(.engineFailed, "out of order")
             }
         }
-        let (whisper, vosk, counter) = try (fixture.whisper(), fixture.vosk(), counter())
+        let (whisper, vosk, counter) = try (fixture.whisper(isLive: true), fixture.vosk(), counter())
+        let detector = try SileroDetector(model: fixture.silero)
         let analyzer = SpeechAnalyzer(
-            modules: [whisper, vosk, counter, failing] as [any SpeechModule],
+            modules: [whisper, vosk, detector, counter, failing] as [any SpeechModule],
             options: .init(moduleFailurePolicy: .dropModule),
             resampler: SoxrResamplerFactory())
         try await analyzer.prepareToAnalyze(in: sessionFormat)
@@ -48,8 +49,10 @@ struct ModulesTests {
         }
         continuation.finish()
         try await analyzer.finalizeAndFinishThroughEndOfInput()
-        let text = try await collect(whisper).map(\.text).joined(separator: " ")
-        #expect(text.lowercased().contains("what your country can do for you"))
+        let text = try await finals(collect(whisper)).map(\.text).joined(separator: " ")
+        #expect(text.lowercased().contains("what you can do for your country"))
+        let speech = try await collect(detector).filter(\.isFinal).map(\.range)
+        #expect((2...6).contains(speech.count) && (speech.last?.end.seconds ?? 0) > 10)
         #expect(try await heard.contains { !$0.isFinal })
         #expect(try await finals(collect(counter)).map(\.text) == ["88000 frames at 8000 Hz"])
         #expect(await analyzer.moduleFailures.map(\.error.code) == [.engineFailed])
@@ -82,8 +85,8 @@ struct ModulesTests {
         return try inputs + converter.finish()
     }
 
-    private func collect(_ module: any TranscriberModule) async throws -> [TranscriptionResult] {
-        var results: [TranscriptionResult] = []
+    private func collect<Module: SpeechModule>(_ module: Module) async throws -> [Module.Result] {
+        var results: [Module.Result] = []
         for try await result in module.results { results.append(result) }
         return results
     }
@@ -118,6 +121,7 @@ private let samplePath = root.appending(path: "samples/jfk.wav").path
 private struct Fixture {
     private let folder: URL
     private let whisperModel: WhisperModel
+    let silero: SileroModel
     private let voskModel: VoskModel
 
     init() throws {
@@ -128,13 +132,15 @@ private struct Fixture {
         try (text + "\n--dither=0\n").write(to: features, atomically: true, encoding: .utf8)
         let library = try VoskLibrary(path: root.appending(path: "vosk/lib/libvosk.so").path)
         voskModel = try VoskModel(path: folder.path, library: library)
+        silero = try SileroModel(path: root.appending(path: "models/ggml-silero-v6.2.0.bin").path)
         whisperModel = try WhisperModel(path: root.appending(path: "models/ggml-tiny.en.bin").path)
     }
 
-    func whisper() throws -> WhisperTranscriber {
+    func whisper(isLive: Bool = false) throws -> WhisperTranscriber {
         var options = WhisperTranscriber.Options()
         options.threads = 1
-        return try WhisperTranscriber(model: whisperModel, options: options)
+        if isLive { options.streaming = .balanced }
+        return try WhisperTranscriber(model: whisperModel, detector: isLive ? silero : nil, options: options)
     }
 
     func vosk() throws -> VoskTranscriber { try VoskTranscriber(model: voskModel) }
