@@ -11,11 +11,13 @@ struct WindowWord {
 }
 
 extension DecodedWindow.Segment {
-    /// Whether the whole is a mark for what is no speech, such as `[BLANK_AUDIO]`, `(music)` or `*sighs*`.
+    /// Whether the whole is no speech but a mark for what else is heard, such as `[BLANK_AUDIO]`, `(music)`, `*sighs*` or
+    /// `♪`.
     var isMark: Bool {
         let text = String(decoding: tokens.flatMap(\.bytes), as: UTF8.self).trimmed
-        guard let first = text.first, let last = text.last, text.count > 1 else { return "♪*".contains(text) }
-        return ["[]", "()", "**", "♪♪"].contains("\(first)\(last)")
+        guard text.contains(where: { $0.isLetter || $0.isNumber }) else { return true }
+        guard let first = text.first, let last = text.last else { return true }
+        return ["[]", "()", "**"].contains("\(first)\(last)") && !text.dropFirst().dropLast().contains(first)
     }
 
     /// The words in order, with times that are in order and within `bounds`. Their texts joined are the segment's.

@@ -66,6 +66,19 @@ import Testing
     func speechIsNoLoop(text: String) { #expect(words(text).loop == nil) }
 }
 
+@Suite struct MarkTests {
+    func isMark(_ text: String) -> Bool {
+        let token = DecodedWindow.Token(id: 0, bytes: Array(text.utf8), probability: 1, start: nil)
+        return DecodedWindow.Segment(range: 0..<1, tokens: [token]).isMark
+    }
+
+    @Test(arguments: [" [BLANK_AUDIO]", " (upbeat music)", "*sighs*", " ♪ ♪", " ...", ""])
+    func marksAreNoText(text: String) { #expect(isMark(text)) }
+
+    @Test(arguments: [" yes", " (one) or (two)", " well (sighs)", " [Anna] Hello.", " ♪ Happy birthday ♪", " 42"])
+    func textIsNoMark(text: String) { #expect(!isMark(text)) }
+}
+
 @Suite struct LoudnessTests {
     /// Loud for a second, silent for a second, loud for a second.
     let loudness = Loudness((0..<48_000).map { 16_000..<32_000 ~= $0 ? 0 : Float($0 % 2) - 0.5 })
