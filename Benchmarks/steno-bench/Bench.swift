@@ -16,7 +16,7 @@ struct Bench {
           --threads N      threads of a decode (default: 2; live, as many as are good)
           --preset NAME    how live recognition decodes: lowLatency, balanced or accurate (default: lowLatency)
           --reference FILE what is said in it, for the word error rate (default: what an offline decode says)
-          --hours N        simulates as many hours of audio for drift and memory
+          --hours N        simulates as many hours of audio for drift and memory (retiming, streaming)
 
         """
 

@@ -21,6 +21,10 @@ private func measureStreaming(_ settings: Settings) throws -> [Figure] {
     var options = WhisperTranscriber.Options()
     options.threads = settings.threads
     options.streaming = settings.streaming
+    if settings.hours > 0 {
+        return try endure(
+            WhisperTranscriber(model: model, detector: detector, options: options), audio, hours: settings.hours)
+    }
     let live = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: 1600)
     let memory = memory("VmHWM")
     let perSession = try memoryOfASession(
@@ -156,6 +160,52 @@ private struct Simulation {
             }
         }
     }
+}
+
+/// Hears the audio again and again for hours, on the clock of a simulation, and keeps nothing: memory, and the latency of
+/// final results against the end of their own last word, for every five minutes of audio.
+private func endure(_ transcriber: WhisperTranscriber, _ audio: [Float], hours: Double) throws -> [Figure] {
+    let told = Mutex<[(instant: ContinuousClock.Instant, end: Double)]>([])
+    let format = AudioFormat(sampleRate: 16_000, channelLayout: .mono, sampleFormat: .float32)
+    let session = RecognizerSession<TranscriptionResult>(
+        format: format,
+        sink: { result in
+            guard result.isFinal, let end = result.words.last?.range?.end else { return }
+            told.withLock { $0.append((.now, end.seconds)) }
+        }, cancelled: { false })
+    let recognizer = try transcriber.makeRecognizer(session)
+    let total = Int(hours * 3600 * 16_000)
+    var (now, fed) = (0.0, 0)
+    var latencies: [Double] = []
+    var stretches: [(memory: Double, latency: Double)] = []
+    while fed < total {
+        now = max(now, Double(fed + 1600) / 16_000)
+        let part = (fed..<min(total, Int(now * 16_000))).map { audio[$0 % audio.count] }
+        let start = ContinuousClock.now
+        try recognizer.accept(
+            AnalyzerInput(
+                buffer: AudioBuffer(interleaved: part, sampleRate: 16_000),
+                bufferStartTime: MediaTime(frames: Int64(fed), sampleRate: 16_000)))
+        told.withLock { told in
+            latencies += told.map { now + ($0.instant - start) / .seconds(1) - $0.end }
+            told.removeAll(keepingCapacity: true)
+        }
+        now += (ContinuousClock.now - start) / .seconds(1)
+        fed += part.count
+        guard fed >= (stretches.count + 1) * 300 * 16_000 || fed == total else { continue }
+        stretches.append((Double(memory("VmRSS")) / 1e6, latencies.reduce(0, +) / Double(max(1, latencies.count))))
+        latencies.removeAll(keepingCapacity: true)
+        let line = stretches.last.map { String(format: "%.1f MB, %.2f s", $0.memory, $0.latency) } ?? ""
+        FileHandle.standardError.write(Data("after \(fed / 16_000) s of audio: \(line)\n".utf8))
+    }
+    try recognizer.finish()
+    let (first, rest) = (stretches[0], stretches.dropFirst())
+    return [
+        Figure("memory after 5 min; most, later", unit: "MB", first.memory, reference: rest.map(\.memory).max()),
+        Figure(
+            "mean latency in the first 5 min; worst, later", unit: "s", first.latency,
+            reference: rest.map(\.latency).max()),
+    ]
 }
 
 private func samples(of path: String) throws -> [Float] {
