@@ -7,7 +7,7 @@ import StenoTranscript
 ///
 /// The audio is recognized in sections, each by a new recognizer, cut at the quietest place near their ends. A section that
 /// is done goes to the file, unless it is the last; so audio of one section makes no file. Going on, the audio is read
-/// from its start, but not recognized again.
+/// from its start, but not recognized again. The results kept come first, with their times rounded to 100 ns.
 ///
 /// A file that is damaged, or of other audio, another identity or another section length is told of
 /// (``FileTranscription/Update/notice(_:)``), not used, and replaced. One that is no checkpoint at all is left alone, and

@@ -40,10 +40,12 @@ struct CheckpointTests {
     /// Runs a recognizer whose text tells of all the audio that it ever heard, so that it is the same only if it began
     /// anew at the same places.
     private func run(
-        _ checkpoint: TranscriptionCheckpoint?, through limit: Double = .infinity
+        _ checkpoint: TranscriptionCheckpoint?, through limit: Double = .infinity,
+        of script: [ScriptedCaptureDevice.Step]? = nil
     ) async throws -> Outcome? {
         let starts = Lock<[Double]>([])
-        let transcription = FileTranscription(checkpoint: checkpoint) { () throws(StenoError) in
+        let options = AnalyzerInputConverter.Options(gapPolicy: .keep)
+        let transcription = FileTranscription(checkpoint: checkpoint, options: options) { () throws(StenoError) in
             let memory = Lock((sum: UInt64(0), frames: Int64(0), said: Int64(0)))
             return ScriptedTranscriber(keepsCalls: false) { call, session in
                 guard case .accept(let input) = call else { return }
@@ -74,7 +76,8 @@ struct CheckpointTests {
                 for result in sent { session.send(result) }
             }
         } source: { () throws(StenoError) in
-            try AudioFileSource(path: audio)
+            guard let script else { return try AudioFileSource(path: audio) }
+            return try ScriptedCaptureDevice(format: ScriptedTranscriber.usualFormat, script).open()
         }
         var outcome = Outcome(transcript: Transcript())
         do throws(StenoError) {
@@ -122,6 +125,28 @@ struct CheckpointTests {
                 // A section whose last result came may not be kept yet.
                 let done = whole.starts.lastIndex { $0 <= limit - 0.5 } ?? 0
                 #expect(rest.starts.first ?? 0 >= whole.starts[done], "stopped at \(limit) s")
+            }
+        }
+    }
+
+    /// Audio that is missing is the quietest place, also where it is longer than sections.
+    @Test func gaps() async throws {
+        try await withAudio {
+            let script: [ScriptedCaptureDevice.Step] = [
+                .frames(70_000), .gap(300_000, .overrun), .frames(93_000), .gap(1600, .overrun), .frames(50_000),
+            ]
+            let whole = try #require(await run(checkpoint, of: script))
+            let ranges = [(70_000, 370_000), (463_000, 464_600)].map { (start: Int64, end: Int64) in
+                MediaTimeRange(
+                    start: MediaTime(frames: start, sampleRate: 16000), end: MediaTime(frames: end, sampleRate: 16000))
+            }
+            #expect(whole.transcript.events.filter { $0.kind == .overrun }.map(\.range) == ranges)
+            #expect(whole.transcript.duration == MediaTime(frames: 514_600, sampleRate: 16000))
+            #expect(whole.starts.count > 2)
+            for limit in [4.3, 24, 28, 31] {
+                checkpoint.remove()
+                #expect(try await run(checkpoint, through: limit, of: script) == nil)
+                #expect(try await run(checkpoint, of: script)?.transcript == whole.transcript)
             }
         }
     }
