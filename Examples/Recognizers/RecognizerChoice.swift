@@ -96,12 +96,23 @@ package struct RecognizerChoice: Sendable {
             }
         case .vosk:
             let model = try VoskModel(
-                path: model ?? ".steno/vosk/model-ko", library: VoskLibrary(path: Self.voskLibraryPath))
+                path: model ?? Self.voskModelPath, library: VoskLibrary(path: Self.voskLibraryPath))
             var options = VoskTranscriber.Options()
             options.volatileResults = isLive ? .text : .off
             return { [options] () throws(StenoError) in try VoskTranscriber(model: model, options: options) }
         }
     }
+
+    /// What the text of a file depends on besides its audio, for a checkpoint.
+    package var identity: String {
+        let path = backend == .vosk ? model ?? Self.voskModelPath : Models.path(of: model ?? "tiny.en")
+        let size = (try? URL(fileURLWithPath: path).resourceValues(forKeys: [.fileSizeKey]))?.fileSize ?? 0
+        let numbers = threads.map(String.init) ?? "all"
+        return "\(backend.rawValue) \(path) (\(size)), language \(language ?? "detected"), detector \(usesDetector), "
+            + "threads \(numbers)"
+    }
+
+    private static let voskModelPath = ".steno/vosk/model-ko"
 
     /// The library that Scripts/bootstrap-vosk brought, unless another one is named; nil leaves it to the loader.
     private static var voskLibraryPath: String? {

@@ -46,7 +46,8 @@ struct Batch {
                 if recognizer.backend == .whisper, recognizer.threads == nil {
                     recognizer.threads = max(1, ProcessInfo.processInfo.activeProcessorCount / options.jobs)
                 }
-                try await transcribe(&pending, with: recognizer.load(isLive: false), &summary)
+                let identity = recognizer.identity
+                try await transcribe(&pending, with: recognizer.load(isLive: false), identity, &summary)
             }
         } catch {
             summary.failures.append(error)
@@ -65,7 +66,7 @@ struct Batch {
 
     private func transcribe(
         _ pending: inout [Job],
-        with makeTranscriber: @escaping @Sendable () throws(StenoError) -> any TranscriberModule,
+        with makeTranscriber: @escaping @Sendable () throws(StenoError) -> any TranscriberModule, _ identity: String,
         _ summary: inout Summary
     ) async throws(StenoError) {
         // Files of equal length at a time would do; the longest first leaves the least waiting at the end.
@@ -76,7 +77,7 @@ struct Batch {
                 guard let job = rest.popFirst() else { return }
                 group.addTask {
                     do throws(StenoError) {
-                        return (job, .done(seconds: try await transcribe(job, with: makeTranscriber())))
+                        return (job, .done(seconds: try await transcribe(job, with: makeTranscriber, identity)))
                     } catch {
                         return (job, job.isFound && error.code == .fileNotAudio ? .notAudio : .failed(error))
                     }
@@ -106,24 +107,37 @@ struct Batch {
     }
 
     /// Returns the seconds of audio. The output appears whole, or not at all.
-    private func transcribe(_ job: Job, with transcriber: any TranscriberModule) async throws(StenoError) -> Double {
+    private func transcribe(
+        _ job: Job, with makeTranscriber: @escaping @Sendable () throws(StenoError) -> any TranscriberModule,
+        _ identity: String
+    ) async throws(StenoError) -> Double {
         let target = URL(fileURLWithPath: job.output)
-        let partial = target.deletingLastPathComponent().appendingPathComponent(".\(target.lastPathComponent).partial")
-            .path
+        let folder = target.deletingLastPathComponent()
+        let partial = folder.appendingPathComponent(".\(target.lastPathComponent).partial").path
+        let checkpoint = TranscriptionCheckpoint(
+            path: folder.appendingPathComponent(".\(target.lastPathComponent).checkpoint").path, audioPath: job.input,
+            identity: identity)
+        if options.isForced { checkpoint.remove() }
         var output = Output(path: partial, format: options.format ?? .text)
         do throws(StenoError) {
             let input = job.input
-            let transcription = FileTranscription(transcriber: transcriber) { () throws(StenoError) in
-                try openAudio(path: input)
+            let transcription = FileTranscription(
+                checkpoint: checkpoint, transcriber: makeTranscriber
+            ) { () throws(StenoError) in
+                let source = try openAudio(path: input)
+                try makeFolder(folder)
+                return source
             }
-            let transcript = try await transcription.run()
-            try makeFolder(target.deletingLastPathComponent())
+            let transcript = try await transcription.run { update in
+                if case .notice(let text) = update { Terminal.say("transcribe: \(input): \(text)\n") }
+            }
             for segment in transcript.segments { try output.append(segment) }
             try output.end(transcript)
             guard unsafe rename(partial, job.output) == 0 else {
                 let reason = unsafe String(cString: strerror(errno))
                 throw StenoError(.outputFailed, "cannot write \(job.output): \(reason)")
             }
+            checkpoint.remove()
             for event in transcript.events where event.kind == .fileWarning {
                 Terminal.say("transcribe: \(job.input): \(event.detail)\n")
             }

@@ -9,6 +9,8 @@ struct Options {
     /// nil prints lines with their times, for people.
     var format: TranscriptFormat?
     var output = "-"
+    /// Where a long file's work is kept until it is done.
+    var checkpoint: String?
     /// A file for each input goes here.
     var outputFolder: String?
     var isRecursive = false
@@ -27,6 +29,8 @@ struct Options {
         \(RecognizerChoice.help)
           --format FORMAT     txt, vtt, srt, json or jsonl (default: lines with times)
           --output FILE       where the text goes; - is standard output (default: -)
+          --resume CHECKPOINT keep what is done of one long FILE in the file CHECKPOINT, and go on from there after an
+                              interruption; with --output-dir that is done by itself
           --threads N         threads for decoding (default: one for each core); not for vosk
           --no-detector       decode everything, also where the detector hears no speech; not for vosk
           --output-dir DIR    a file for each FILE, which may be a folder; done ones are left out
@@ -51,6 +55,7 @@ struct Options {
             case .option("--format"): format = try reader.choice()
             case .option("--output"): output = try reader.value()
             case .option("--no-detector"): recognizer.usesDetector = false
+            case .option("--resume"): checkpoint = try reader.value()
             case .option("--output-dir"): outputFolder = try reader.value()
             case .option("--recursive"): isRecursive = true
             case .option("--force"): isForced = true
@@ -80,6 +85,7 @@ struct Options {
         try recognizer.check()
         if files.isEmpty { throw .init("which file?") }
         guard outputFolder == nil else {
+            if checkpoint != nil { throw .init("--output-dir resumes by itself, without --resume") }
             if output != "-" { throw .init("--output and --output-dir exclude each other") }
             if files.contains("-") { throw .init("standard input has no name for --output-dir") }
             return
@@ -89,6 +95,9 @@ struct Options {
         }
         if files.count > 1, let format, ![.text, .jsonLines].contains(format) {
             throw .init("several files do not fit into one \(format.rawValue) output; call once for each")
+        }
+        if checkpoint != nil, files.count > 1 || files == ["-"] {
+            throw .init("--resume is for one file, and not for standard input")
         }
         for file in files where Options.isSameFile(file, output) {
             throw .init("the output would overwrite the input \(file)")

@@ -29,7 +29,22 @@ struct Transcribe {
         var output = Output(path: options.output, format: options.format)
         do throws(StenoError) {
             let makeTranscriber = try options.recognizer.load(isLive: false)
-            for file in options.files { try await transcribe(file, with: makeTranscriber(), into: &output) }
+            for file in options.files {
+                guard let path = options.checkpoint else {
+                    let transcription = FileTranscription(transcriber: try makeTranscriber()) { () throws(StenoError) in
+                        try open(file)
+                    }
+                    try await write(transcription, of: file, into: &output)
+                    continue
+                }
+                let checkpoint = TranscriptionCheckpoint(
+                    path: path, audioPath: file, identity: options.recognizer.identity)
+                let transcription = FileTranscription(
+                    checkpoint: checkpoint, transcriber: makeTranscriber
+                ) { () throws(StenoError) in try open(file) }
+                try await write(transcription, of: file, into: &output)
+                checkpoint.remove()
+            }
             return .done
         } catch {
             Progress.clear()
@@ -39,12 +54,13 @@ struct Transcribe {
         }
     }
 
-    private static func transcribe(
-        _ file: String, with transcriber: any TranscriberModule, into output: inout Output
+    private static func open(_ file: String) throws(StenoError) -> sending any CaptureStream {
+        file == "-" ? try openAudio(descriptor: STDIN_FILENO) : try openAudio(path: file)
+    }
+
+    private static func write(
+        _ transcription: FileTranscription, of file: String, into output: inout Output
     ) async throws(StenoError) {
-        let transcription = FileTranscription(transcriber: transcriber) { () throws(StenoError) in
-            file == "-" ? try openAudio(descriptor: STDIN_FILENO) : try openAudio(path: file)
-        }
         let progress = Progress()
         var partial = Transcript()
         let transcript: Transcript
@@ -58,6 +74,9 @@ struct Transcribe {
                     try output.append(TranscriptSegment(result))
                 case .progress(let time, let total):
                     progress.show(time, of: total)
+                case .notice(let text):
+                    Progress.clear()
+                    Terminal.say("transcribe: \(text)\n")
                 }
             }
         } catch {

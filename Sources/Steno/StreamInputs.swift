@@ -27,6 +27,8 @@ actor StreamInputs {
     private var stream: Stream?
     private var ready: [AnalyzerInput] = []
     private var hasEnded = false
+    /// Nil where the audio is one section.
+    private var cutter: SectionCutter?
 
     /// - Parameter open: called with the first ``next()``, on the thread that may block: a pipe may be silent for long.
     init(
@@ -49,11 +51,36 @@ actor StreamInputs {
 
     var events: [TimelineEvent] { stream.map { $0.source.events + $0.converter.events } ?? [] }
 
-    /// The next input, or nil at the end of the source.
+    /// Opens the source, if it is not; returns the rate of the inputs.
+    @discardableResult
+    func openSource() throws(StenoError) -> Int { try openedStream().converter.analyzerFormat.sampleRate }
+
+    /// To be called once, before any input is taken: divides the audio into sections of at most `duration` seconds, the
+    /// first of which begins at `start`.
+    func divide(into duration: Double, from start: MediaTime) throws(StenoError) {
+        cutter = SectionCutter(sampleRate: try openSource(), duration: duration, start: start)
+    }
+
+    /// Goes on behind a section. Returns where the next one starts; nil at the end of the source.
+    func beginSection() -> MediaTime? {
+        guard cutter?.beginSection() == true else { return nil }
+        return cutter?.startTime
+    }
+
+    /// The next input, or nil at the end of the section.
     func next() throws(StenoError) -> AnalyzerInput? {
-        let stream: Stream
-        if let opened = self.stream { stream = opened } else { stream = try openStream() }
-        self.stream = stream
+        while true {
+            switch cutter?.next() {
+            case nil: return try nextOfSource()
+            case .input(let input): return input
+            case .sectionEnd: return nil
+            case .needsInput: cutter?.append(try nextOfSource())
+            }
+        }
+    }
+
+    private func nextOfSource() throws(StenoError) -> AnalyzerInput? {
+        let stream = try openedStream()
         while ready.isEmpty && !hasEnded {
             switch try stream.source.read(into: &stream.buffer) {
             case .frames:
@@ -70,15 +97,17 @@ actor StreamInputs {
         return ready.isEmpty ? nil : ready.removeFirst()
     }
 
-    private func openStream() throws(StenoError) -> Stream {
+    private func openedStream() throws(StenoError) -> Stream {
+        if let stream { return stream }
         let source = try open()
         let converter = try AnalyzerInputConverter.converter(
             compatibleWith: [module], considering: source.format, resampler: SoxrResamplerFactory(), options: options)
         let duration = source.duration
         claimed.withLock { $0 = duration }
-        return Stream(source: source, converter: converter)
+        let opened = Stream(source: source, converter: converter)
+        stream = opened
+        return opened
     }
-
 }
 
 /// The inputs as the sequence that an analyzer takes.

@@ -148,6 +148,72 @@ import Testing
             #expect(cues == transcript.cues())
         }
     }
+
+    /// Parsers that others wrote find the same cues in the most awkward texts: webvtt-py and srt, both from the Python
+    /// package index. The one of srt refuses a file with anything that is not part of a cue.
+    @Test(arguments: [TranscriptFormat.webVTT, .subRip]) func othersReadTheSameCues(format: TranscriptFormat) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "steno-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var random = SeededGenerator(state: 11)
+        var written: [[Cue]] = []
+        for index in 0..<300 {
+            let transcript = random.transcript()
+            let options = Self.options[index % Self.options.count]
+            var writer = format.makeWriter(cueOptions: options)
+            try Data(writer.write(transcript).utf8).write(to: folder.appending(path: "\(index)"))
+            written.append(transcript.cues(options: options))
+        }
+        let program = """
+            import html, json, srt, sys, webvtt
+            def ms(time): return round(time.total_seconds() * 1000)
+            def vtt(text):
+                for cue in webvtt.from_string(text):
+                    start, end = (((t.hours * 60 + t.minutes) * 60 + t.seconds) * 1000 + t.milliseconds
+                                  for t in (cue.start_time, cue.end_time))
+                    yield start, end, html.unescape(cue.text)
+            def subrip(text):
+                for cue in srt.parse(text): yield ms(cue.start), ms(cue.end), cue.content
+            read = vtt if sys.argv[2] == "vtt" else subrip
+            files = [open(f"{sys.argv[1]}/{i}", encoding="utf-8", newline="").read() for i in range(300)]
+            json.dump([[list(cue) for cue in read(text)] for text in files], sys.stdout)
+            """
+        let python = Process()
+        python.executableURL = URL(filePath: "/usr/bin/env")
+        let packages = URL(filePath: #filePath).appending(path: "../../../.steno/python").standardized.path
+        python.arguments = ["PYTHONPATH=\(packages)", "python3", "-c", program, folder.path, format.rawValue]
+        let output = Pipe()
+        python.standardOutput = output
+        try python.run()
+        let json = try output.fileHandleForReading.readToEnd() ?? Data()
+        python.waitUntilExit()
+        try #require(python.terminationStatus == 0)
+        let read = try JSONDecoder().decode([[OthersCue]].self, from: json)
+        #expect(written.joined().count > 500 && read.count == written.count)
+        for (read, cues) in zip(read, written) {
+            #expect(read == cues.map { OthersCue(start: $0.range.start, end: $0.range.end, text: $0.text) })
+        }
+    }
+}
+
+/// `[start, end, text]`, in milliseconds.
+private struct OthersCue: Decodable, Equatable {
+    var start, end: Int64
+    var text: String
+
+    init(start: MediaTime, end: MediaTime, text: String) {
+        (self.start, self.end, self.text) = (start.converted(to: 1000).value, end.converted(to: 1000).value, text)
+    }
+
+    init(from decoder: any Decoder) throws {
+        var list = try decoder.unkeyedContainer()
+        (start, end) = try (list.decode(Int64.self), list.decode(Int64.self))
+        text = try list.decode(String.self)
+    }
+
+    static func == (a: OthersCue, b: OthersCue) -> Bool {
+        (a.start, a.end) == (b.start, b.end) && a.text.utf8.elementsEqual(b.text.utf8)
+    }
 }
 
 /// The grammar of a WebVTT file as the W3C writes it, for files without identifiers, settings and notes, and with every
