@@ -80,7 +80,7 @@ public struct FileTranscription: Sendable {
     /// what `update` got until then stands.
     ///
     /// - Parameter update: called in order, one call at a time; an error that it throws ends the work.
-    /// - Throws: what the source, the conversion, the transcriber or `update` could not do; that a checkpoint cannot be used or
+    /// - Throws: what the source, the conversion, the transcriber or `update` could not do, or `invalidArgument`; that a checkpoint cannot be used or
     ///   kept is only told. An error of the source in the middle comes after the results for the audio before it.
     public func run(
         _ update: (Update) async throws(StenoError) -> Void = { _ in }
@@ -92,6 +92,10 @@ public struct FileTranscription: Sendable {
         var start = MediaTime.zero
         var file: CheckpointFile?
         if let checkpoint {
+            guard (1...1e6).contains(checkpoint.sectionDuration) else {
+                let found = checkpoint.sectionDuration
+                throw StenoError(.invalidArgument, "a checkpoint's sections have from 1 to 1,000,000 s, not \(found)")
+            }
             let sampleRate = try await inputs.openSource()
             let opened = try CheckpointFile(
                 checkpoint, audioLength: inputs.claimedDuration, sampleRate: sampleRate)
