@@ -41,6 +41,8 @@ struct Batch {
             let all = try jobs()
             var pending = options.isForced ? all : all.filter { !isUpToDate($0) }
             summary.upToDate = all.count - pending.count
+            // One that was killed between its last two steps left its checkpoint.
+            if !options.isForced { for job in all where isUpToDate(job) { checkpoint(of: job, "").remove() } }
             if !pending.isEmpty {
                 var recognizer = options.recognizer
                 if recognizer.backend == .whisper, recognizer.threads == nil {
@@ -114,9 +116,7 @@ struct Batch {
         let target = URL(fileURLWithPath: job.output)
         let folder = target.deletingLastPathComponent()
         let partial = folder.appendingPathComponent(".\(target.lastPathComponent).partial").path
-        let checkpoint = TranscriptionCheckpoint(
-            path: folder.appendingPathComponent(".\(target.lastPathComponent).checkpoint").path, audioPath: job.input,
-            identity: identity)
+        let checkpoint = checkpoint(of: job, identity)
         if options.isForced { checkpoint.remove() }
         var output = Output(path: partial, format: options.format ?? .text)
         do throws(StenoError) {
@@ -146,6 +146,14 @@ struct Batch {
             unsafe _ = unlink(partial)
             throw error
         }
+    }
+
+    private func checkpoint(of job: Job, _ identity: String) -> TranscriptionCheckpoint {
+        let target = URL(fileURLWithPath: job.output)
+        let name = ".\(target.lastPathComponent).checkpoint"
+        return TranscriptionCheckpoint(
+            path: target.deletingLastPathComponent().appendingPathComponent(name).path, audioPath: job.input,
+            identity: identity)
     }
 
     private func makeFolder(_ url: URL) throws(StenoError) {

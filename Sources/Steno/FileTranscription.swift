@@ -9,8 +9,8 @@ public import StenoTranscript
 ///     let transcription = FileTranscription(path: "talk.wav", transcriber: try WhisperTranscriber(model: model))
 ///     print(try await transcription.run().text)
 ///
-/// The audio is read as it is needed, so memory does not grow with its length. With a ``TranscriptionCheckpoint``, a run that
-/// was interrupted at any moment goes on where it was.
+/// The audio is read as it is needed, so memory does not grow with its length. With a ``TranscriptionCheckpoint``, a run
+/// that was interrupted at any moment goes on where it was.
 public struct FileTranscription: Sendable {
     /// What is told while the work goes on.
     public enum Update: Sendable {
@@ -80,8 +80,9 @@ public struct FileTranscription: Sendable {
     /// what `update` got until then stands.
     ///
     /// - Parameter update: called in order, one call at a time; an error that it throws ends the work.
-    /// - Throws: what the source, the conversion, the transcriber or `update` could not do; that a checkpoint cannot be used or
-    ///   kept is only told. An error of the source in the middle comes after the results for the audio before it.
+    /// - Throws: what the source, the conversion, the transcriber or `update` could not do, or `invalidArgument`; that a
+    ///   checkpoint cannot be used or kept is only told. An error of the source in the middle comes after the results for
+    ///   the audio before it.
     public func run(
         _ update: (Update) async throws(StenoError) -> Void = { _ in }
     ) async throws(StenoError) -> Transcript {
@@ -92,6 +93,10 @@ public struct FileTranscription: Sendable {
         var start = MediaTime.zero
         var file: CheckpointFile?
         if let checkpoint {
+            guard (1...1e6).contains(checkpoint.sectionDuration) else {
+                let found = checkpoint.sectionDuration
+                throw StenoError(.invalidArgument, "a checkpoint's sections have from 1 to 1,000,000 s, not \(found)")
+            }
             let sampleRate = try await inputs.openSource()
             let opened = try CheckpointFile(
                 checkpoint, audioLength: inputs.claimedDuration, sampleRate: sampleRate)

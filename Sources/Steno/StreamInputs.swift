@@ -74,7 +74,10 @@ actor StreamInputs {
             case nil: return try nextOfSource()
             case .input(let input): return input
             case .sectionEnd: return nil
-            case .needsInput: cutter?.append(try nextOfSource())
+            case .needsInput:
+                // What is left out before the first section may be hours.
+                if Task.isCancelled { return nil }
+                cutter?.append(try nextOfSource())
             }
         }
     }

@@ -18,7 +18,7 @@ public struct TranscriptionCheckpoint: Sendable, Hashable {
     public var audioPath: String
     /// Names all else that the text depends on: the engine, the model and the options.
     public var identity: String
-    /// The most that a section has, in seconds; above zero.
+    /// The most that a section has, in seconds, from 1 to 1,000,000.
     public var sectionDuration: Double
 
     public init(path: String, audioPath: String, identity: String, sectionDuration: Double = 300) {

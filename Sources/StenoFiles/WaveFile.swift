@@ -92,9 +92,11 @@ struct WaveFile {
         }
     }
 
-    /// Sizes that programs write for an unknown length: 0, near 2^31 (sox, ALSA), 2^32 with or without a header.
+    /// Sizes that programs write for an unknown length: 0, near 2^31 (sox, ALSA), 2^32 with or without a header, and
+    /// with 64 bits more than there is.
     private static func meansUnknown(_ size: Int64) -> Bool {
         [0, 0x7FFF_F000, 0x7FFF_FFFF, 0x8000_0000].contains(size) || (0xFFFF_FF00...0xFFFF_FFFF).contains(size)
+            || size >= 1 << 60
     }
 
     private mutating func setDataLength(declared: Int64, input: ByteInput) {

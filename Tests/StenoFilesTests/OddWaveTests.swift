@@ -99,8 +99,10 @@ import Testing
 
     @Test func longSizes() throws {
         for id in ["RF64", "BW64"] {
-            for (length, warns) in [(16000, false), (0, true), (16600, true)] as [(UInt64, Bool)] {
-                let ds64 = Wave.chunk("ds64", little(length + 72, length, length / 2) + little(UInt32(0)))
+            for (length, warns) in [
+                (16000, false), (0, true), (16600, true), (.max, true), (.max / 2, true), (1 << 60 - 1, true),
+            ] as [(UInt64, Bool)] {
+                let ds64 = Wave.chunk("ds64", little(length &+ 72, length, length / 2) + little(UInt32(0)))
                 let wave = Wave(id: id, riffSize: .max, first: ds64, data: little(samples), dataSize: .max)
                 let source = try check(wave.bytes, holds: samples, warns: warns)
                 #expect(source.container == "RF64 (RIFF 64)")

@@ -202,6 +202,17 @@ struct CheckpointTests {
         }
     }
 
+    @Test func sectionsWithoutLength() async throws {
+        try await withAudio {
+            for duration in [0, -1, .nan, .infinity] {
+                var wrong = checkpoint
+                wrong.sectionDuration = duration
+                let error = await #expect(throws: StenoError.self) { try await run(wrong) }
+                #expect(error?.code == .invalidArgument)
+            }
+        }
+    }
+
     /// What is no checkpoint is nobody's to overwrite, even where a user named it by mistake.
     @Test func aFileOfAnotherKind() async throws {
         try await withAudio {
