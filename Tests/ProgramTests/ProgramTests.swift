@@ -69,6 +69,19 @@ struct ProgramTests {
         #expect(try Program("live-captions", arguments).wait() == 69)
     }
 
+    /// The device is not to blame for the time in which the whole program stood still.
+    @Test func aProgramThatWasSuspendedGoesOn() async throws {
+        let folder = try Folder()
+        let (file, messages) = (folder.path("a.wav"), folder.path("a.txt"))
+        let program = try Program("record", ["--source=file:\(jfk)", "--duration", "6", file], errors: messages)
+        try await program.wait(for: "recording", in: messages)
+        program.signal(SIGSTOP)
+        try await Task.sleep(for: .seconds(5))
+        program.signal(SIGCONT)
+        #expect(program.wait() == 0)
+        #expect(try samples(of: file).count >= 6 * 16000)
+    }
+
     @Test(arguments: [
         (64, "record", []), (64, "record", ["--type", "mp3", "x"]), (64, "record", ["--duration=", "x"]),
         (64, "live-captions", ["--speed", "0"]), (64, "live-captions", ["x"]),
