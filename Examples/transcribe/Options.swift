@@ -90,14 +90,8 @@ struct Options {
         if files.count > 1, let format, ![.text, .jsonLines].contains(format) {
             throw .init("several files do not fit into one \(format.rawValue) output; call once for each")
         }
-        for file in files where Options.isSameFile(file, output) {
+        for file in files where isSameFile(file, output) {
             throw .init("the output would overwrite the input \(file)")
         }
-    }
-
-    private static func isSameFile(_ a: String, _ b: String) -> Bool {
-        var (first, second) = (stat(), stat())
-        guard unsafe stat(a, &first) == 0, unsafe stat(b, &second) == 0 else { return false }
-        return first.st_mode & S_IFMT == S_IFREG && first.st_dev == second.st_dev && first.st_ino == second.st_ino
     }
 }

@@ -69,6 +69,20 @@ struct ProgramTests {
         #expect(try Program("live-captions", arguments).wait() == 69)
     }
 
+    @Test(arguments: [
+        ("record", ["--source", "file:PLAYED", "LINK"]), ("live-captions", ["--replay", "PLAYED", "--record", "LINK"]),
+        ("live-captions", ["--replay", "PLAYED", "--vtt", "LINK"]),
+    ])
+    func whatIsPlayedIsNotOverwritten(program: String, arguments: [String]) throws {
+        let folder = try Folder()
+        let (played, link) = (folder.path("a.wav"), folder.path("link.wav"))
+        try FileManager.default.copyItem(atPath: jfk, toPath: played)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: played)
+        let arguments = arguments.map { $0.replacing("PLAYED", with: played).replacing("LINK", with: link) }
+        #expect(try Program(program, arguments).wait() == 64)
+        #expect(FileManager.default.contentsEqual(atPath: played, andPath: jfk))
+    }
+
     /// The device is not to blame for the time in which the whole program stood still.
     @Test func aProgramThatWasSuspendedGoesOn() async throws {
         let folder = try Folder()
