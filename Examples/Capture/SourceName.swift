@@ -30,6 +30,12 @@ package struct SourceName: Sendable {
         self.init(kind: kind, name: name)
     }
 
+    /// Throws where `path`, which is to be written, is the file to be played.
+    package func check(output path: String) throws(ArgumentReader.UsageError) {
+        guard kind == .file, let name, isSameFile(name, path) else { return }
+        throw .init("the output would overwrite the file that is played, \(name)")
+    }
+
     /// - Parameter type: What will be recorded: a device is asked for what such a file takes.
     package func makeSource(for type: AudioFileWriter.FileType? = nil) -> CaptureSource {
         let request: CaptureFormatRequest =

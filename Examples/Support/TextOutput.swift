@@ -42,3 +42,10 @@ func writeAll(_ text: String, to descriptor: Int32) -> Bool {
     }
     return true
 }
+
+/// Whether both paths lead to one regular file, which so must not be read and written.
+package func isSameFile(_ a: String, _ b: String) -> Bool {
+    var (first, second) = (stat(), stat())
+    guard unsafe stat(a, &first) == 0, unsafe stat(b, &second) == 0 else { return false }
+    return first.st_mode & S_IFMT == S_IFREG && first.st_dev == second.st_dev && first.st_ino == second.st_ino
+}

@@ -108,6 +108,7 @@ struct Options {
             }
         }
         try recognizer.check()
+        for case let output? in [recording, vtt] { try source.check(output: output) }
         if let speed {
             guard source.kind == .file else { throw .init("--speed is for --replay") }
             source.speed = speed

@@ -25,7 +25,8 @@ struct ModelsProgram {
           --help
 
         The exit code is 0 when all went well, 64 for a wrong command line, 65 for a damaged model, 69 when a model cannot
-        be had, 74 when the disk is full or fails, 130 when it was interrupted.
+        be had, 74 when the disk is full or fails, 75 when somebody else is installing the model, 130 when it was
+        interrupted.
 
         """
 

@@ -108,6 +108,7 @@ struct Options {
         }
         guard let file = files.first else { throw .init("which file?") }
         if files.count > 1 { throw .init("one file, not \(files.count)") }
+        try source.check(output: file)
         self.file = file
         type = typeName?.type ?? AudioFileWriter.FileType(pathExtension: file)
     }

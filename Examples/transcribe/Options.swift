@@ -99,14 +99,8 @@ struct Options {
         if checkpoint != nil, files.count > 1 || files == ["-"] {
             throw .init("--resume is for one file, and not for standard input")
         }
-        for file in files where Options.isSameFile(file, output) {
+        for file in files where isSameFile(file, output) {
             throw .init("the output would overwrite the input \(file)")
         }
-    }
-
-    private static func isSameFile(_ a: String, _ b: String) -> Bool {
-        var (first, second) = (stat(), stat())
-        guard unsafe stat(a, &first) == 0, unsafe stat(b, &second) == 0 else { return false }
-        return first.st_mode & S_IFMT == S_IFREG && first.st_dev == second.st_dev && first.st_ino == second.st_ino
     }
 }

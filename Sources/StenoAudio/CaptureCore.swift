@@ -181,9 +181,14 @@ final class CaptureCore: Sendable {
     }
 
     private func supervise(_ signal: WakeSignal) {
+        var last = SuspendingClock.now
         while !isEnded {
             if signal.wait(atMost: .milliseconds(100)) { resumeConsumer() }
-            if (SuspendingClock.now - deadlineOrigin).nanoseconds > deadline.load(ordering: .relaxed) {
+            let now = SuspendingClock.now
+            // Where this thread stood still, so did the one that calls the device: stopped by a signal, say.
+            if now - last > .seconds(1) { deadline.wrappingAdd((now - last).nanoseconds, ordering: .relaxed) }
+            last = now
+            if (now - deadlineOrigin).nanoseconds > deadline.load(ordering: .relaxed) {
                 closed.store(true, ordering: .releasing)
                 conclude(StenoError(.deviceTimeout, "The device does not answer: a call into it did not come back."))
             }

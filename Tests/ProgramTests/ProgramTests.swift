@@ -70,6 +70,33 @@ struct ProgramTests {
     }
 
     @Test(arguments: [
+        ("record", ["--source", "file:PLAYED", "LINK"]), ("live-captions", ["--replay", "PLAYED", "--record", "LINK"]),
+        ("live-captions", ["--replay", "PLAYED", "--vtt", "LINK"]),
+    ])
+    func whatIsPlayedIsNotOverwritten(program: String, arguments: [String]) throws {
+        let folder = try Folder()
+        let (played, link) = (folder.path("a.wav"), folder.path("link.wav"))
+        try FileManager.default.copyItem(atPath: jfk, toPath: played)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: played)
+        let arguments = arguments.map { $0.replacing("PLAYED", with: played).replacing("LINK", with: link) }
+        #expect(try Program(program, arguments).wait() == 64)
+        #expect(FileManager.default.contentsEqual(atPath: played, andPath: jfk))
+    }
+
+    /// The device is not to blame for the time in which the whole program stood still.
+    @Test func aProgramThatWasSuspendedGoesOn() async throws {
+        let folder = try Folder()
+        let (file, messages) = (folder.path("a.wav"), folder.path("a.txt"))
+        let program = try Program("record", ["--source=file:\(jfk)", "--duration", "6", file], errors: messages)
+        try await program.wait(for: "recording", in: messages)
+        program.signal(SIGSTOP)
+        try await Task.sleep(for: .seconds(5))
+        program.signal(SIGCONT)
+        #expect(program.wait() == 0)
+        #expect(try samples(of: file).count >= 6 * 16000)
+    }
+
+    @Test(arguments: [
         (64, "record", []), (64, "record", ["--type", "mp3", "x"]), (64, "record", ["--duration=", "x"]),
         (64, "live-captions", ["--speed", "0"]), (64, "live-captions", ["x"]),
         (66, "record", ["--source", "alsa:no such device", "x"]), (66, "record", ["--source", "file:no/such", "x"]),

@@ -46,6 +46,8 @@ struct Program {
 
     func killNow() { _ = end(by: SIGKILL) }
 
+    func signal(_ number: Int32) { child.signal(number) }
+
     func end(by signal: Int32) -> Int32 {
         child.signal(signal)
         return wait()
