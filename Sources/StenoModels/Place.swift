@@ -91,6 +91,9 @@ extension Place {
         do {
             try FileManager.default.createDirectory(atPath: work, withIntermediateDirectories: true)
         } catch {
+            if let reason = (error as NSError).userInfo[NSUnderlyingErrorKey] as? POSIXError {
+                throw .store(reason.code.rawValue, "making", work)
+            }
             throw StenoError(.modelStoreFailed, "making \(work.debugDescription): \(error)", underlying: error)
         }
         let descriptor = unsafe open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)

@@ -22,6 +22,15 @@ struct Agreement {
         return commit(agreed)
     }
 
+    /// What is final when no decode follows `words`: what they say beyond the committed words or, where that is nothing,
+    /// what the decode before said, if it was rather sure. So text does not vanish at the end of an utterance, and what was
+    /// made of a noise does.
+    func rest(after words: [WindowWord]) -> [WindowWord] {
+        let rest = words.dropFirst(Self.countOfCommitted(committed, in: words))
+        let confidence = pending.reduce(0) { $0 + $1.confidence } / Float(max(1, pending.count))
+        return rest.isEmpty && confidence > 0.5 ? pending : Array(rest)
+    }
+
     /// Commits the next words although nothing confirmed them.
     mutating func commit(_ count: Int) -> [WindowWord] {
         let words = Array(pending.prefix(count))
@@ -77,10 +86,11 @@ extension WindowWord {
 }
 
 extension [WindowWord] {
-    /// Where a loop begins, behind its first turn: the end repeats one to eight words so often that nobody says it; nil
-    /// where there is none.
+    /// Where a loop begins: behind its first turn where the end repeats one to eight words so often that nobody says it,
+    /// or at a word that is a loop in itself; nil where there is none.
     var loop: Int? {
         let keys = map(\.key)
+        if let stutter = keys.firstIndex(where: \.isStutter) { return stutter }
         for length in 1...8 {
             let turns = length == 1 ? 6 : length == 2 ? 4 : 3
             guard keys.count >= length * turns else { break }
@@ -89,5 +99,18 @@ extension [WindowWord] {
             if keys.count - first >= length * turns { return first + length }
         }
         return nil
+    }
+}
+
+extension String {
+    /// Whether it ends in letters that repeat, such as those of `mehmehmehmehmeh`.
+    fileprivate var isStutter: Bool {
+        let letters = Array(self)
+        return (1...6).contains { length in
+            let turns = length == 1 ? 8 : 5
+            guard letters.count >= length * turns else { return false }
+            let end = letters.suffix(length * turns)
+            return end.allSatisfy(\.isLetter) && end.dropFirst(length).elementsEqual(end.dropLast(length))
+        }
     }
 }

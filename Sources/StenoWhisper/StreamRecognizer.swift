@@ -122,7 +122,7 @@ final class StreamRecognizer: SpeechRecognizer {
     private func endUtterance() throws(StenoError) {
         guard window.count > 0 else { return }
         let words = try hear(window.samples, isLast: true)
-        send(agreement.take(words, isTrusted: true) + agreement.commit(agreement.pending.count))
+        send(agreement.rest(after: words))
         sendVolatile([])
         // What is said after a pause is heard best without what was said before.
         context = []

@@ -46,6 +46,20 @@ import Testing
         #expect(said(agreement.take(words(hypothesis, from: shift), isTrusted: true)) == "can do")
     }
 
+    /// Cases 077 and 079: what was heard does not vanish when the last decode says nothing.
+    @Test func theEndSaysWhatWasHeard() {
+        var agreement = Agreement()
+        _ = agreement.take(words("ask not"), isTrusted: true)
+        _ = agreement.take(words("ask not what your"), isTrusted: true)
+        #expect(said(agreement.rest(after: words("ask not what you're country"))) == "what youre country")
+        #expect(said(agreement.rest(after: words("ask not"))) == "what your")
+        #expect(said(agreement.rest(after: [])) == "what your")
+        var noise = Agreement()
+        let guess = words("you").map { WindowWord(text: $0.text, range: $0.range, confidence: 0.2, tokens: []) }
+        _ = noise.take(guess, isTrusted: false)
+        #expect(noise.rest(after: []).isEmpty)
+    }
+
     @Test func whatIsCommittedStaysInOrderWhenTheWindowIsCut() {
         var agreement = Agreement()
         _ = agreement.take(words("a b c d e"), isTrusted: true)
@@ -57,12 +71,16 @@ import Testing
     }
 
     @Test(arguments: [
-        ("no no no no no no no", 1), ("it is a it is a it is a it is a", 3),
+        ("no no no no no no no", 1), ("the tesch mehmehmehmehmehmeh", 2), ("ah aaaaaaaaah aaaaaaaaaa", 2),
+        ("it is a it is a it is a it is a", 3),
         ("well the end the end the end the end", 3),
     ])
     func loopsAreFound(text: String, expected: Int) { #expect(words(text).loop == expected) }
 
-    @Test(arguments: ["", "no no no no", "that that is is that that is not is not", "row row row your boat gently"])
+    @Test(arguments: [
+        "", "no no no no", "that that is is that that is not is not", "row row row your boat gently",
+        "hahaha 10000000000",
+    ])
     func speechIsNoLoop(text: String) { #expect(words(text).loop == nil) }
 }
 
