@@ -31,7 +31,7 @@ struct ProgramTests {
     @Test func captionsOfAFileAreItsText() throws {
         let folder = try Folder()
         let (lines, vtt, flac) = (folder.path("a.jsonl"), folder.path("a.vtt"), folder.path("a.flac"))
-        let arguments = ["--replay", jfk, "--speed", "20", "--vtt", vtt, "--record", flac]
+        let arguments = ["--replay", jfk, "--every-step", "--speed", "20", "--vtt", vtt, "--record", flac]
         #expect(try Program("live-captions", arguments + ["--format", "jsonl"], output: lines).wait() == 0)
         let said = "what you can do for your country"
         let finals = text(of: lines).matches(of: /"isFinal":true.*?"text":"([^"]*)"/).map(\.1)

@@ -140,6 +140,7 @@ private struct Fixture {
         var options = WhisperTranscriber.Options()
         options.threads = 1
         if isLive { options.streaming = .balanced }
+        options.streaming?.keepsEveryStep = true
         return try WhisperTranscriber(model: whisperModel, detector: isLive ? silero : nil, options: options)
     }
 
