@@ -8,14 +8,16 @@ public import StenoAudio
 /// Live (``Options/streaming``), results are volatile first, and final when two decodes in a row say the same or the
 /// speaker pauses; only what the detector takes for speech is decoded.
 ///
-/// Whole files have final results only. Without a detector it decodes what whisper.cpp's own command line decodes, with the same parameters: windows of 30 s
-/// that begin where the last text ended. With one, only speech is decoded and nothing is recognized in silence; pauses
-/// are shortened and the times put right again. Memory does not grow with the length of the audio.
+/// Whole files have final results only. Without a detector it decodes what whisper.cpp's own command line decodes, with
+/// the same parameters but for a shorter context: windows of 30 s that begin where the last text ended. With one, only
+/// speech is decoded and nothing is recognized in silence; pauses are shortened and the times put right again. Memory
+/// does not grow with the length of the audio.
 ///
 /// A gap in the audio of up to one second is decoded as silence; at a longer one the audio before is decoded to its end
 /// and the audio after begins anew, without the text before as context.
 public final class WhisperTranscriber: TranscriberModule {
-    /// How to decode. The defaults are those of whisper.cpp's command line, but for `threads` and `wordTimes`.
+    /// How to decode. The defaults are those of whisper.cpp's command line, but for `threads`, `wordTimes` and
+    /// `contextLimit`.
     public struct Options: Sendable, Hashable {
         /// What is spoken, as a BCP 47 tag; nil to find out, at the first speech.
         public var language: String?
@@ -42,7 +44,7 @@ public final class WhisperTranscriber: TranscriberModule {
         /// Whether results have words, with times and confidence.
         public var wordTimes = true
         /// How much of the text so far is the context of the next window, in tokens, from 0 to 223. The engine's memory
-        /// and time grow with it.
+        /// and time grow with it: its logits take 0.2 MB for each token, twice.
         public var contextLimit = 64
         /// How to decode live; nil for whole files.
         public var streaming: Streaming?
