@@ -9,7 +9,8 @@ let streaming = Entry(
     name: "streaming",
     method: """
         Live recognition of a file on a clock of its own: each decode takes the time that it takes, and no audio is there \
-        before its time. Latency of a word: from its end in an offline decode, aligned by text, until it is told.
+        before its time. Latency of a word: from its end in an offline decode, aligned by text, until it is told. With one \
+        thread, time is processor time, whatever else the machine does.
         """,
     measure: measureStreaming)
 
@@ -21,17 +22,18 @@ private func measureStreaming(_ settings: Settings) throws -> [Figure] {
     var options = WhisperTranscriber.Options()
     options.threads = settings.threads
     options.streaming = settings.streaming
+    let clock = Stopwatch(ofProcessor: settings.threads == 1)
     if settings.hours > 0 {
         return try endure(
-            WhisperTranscriber(model: model, detector: detector, options: options), audio, hours: settings.hours)
+            WhisperTranscriber(model: model, detector: detector, options: options), audio, hours: settings.hours, clock)
     }
-    let live = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: 1600)
+    let live = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: 1600, clock)
     let memory = memory("VmHWM")
     let perSession = try memoryOfASession(
         WhisperTranscriber(model: model, detector: detector, options: options), Array(audio.prefix(12 * 16_000)))
     options.streaming = nil
     let offline = try Simulation(
-        WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: nil)
+        WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: nil, clock)
 
     let seconds = Double(audio.count) / 16_000
     let pairs = matches(offline.words.map(\.key), live.words.map(\.key))
@@ -68,6 +70,17 @@ private func measureStreaming(_ settings: Settings) throws -> [Figure] {
     figures.append(Figure("memory of a further session", unit: "MB", Double(perSession) / 1e6))
     figures.append(Figure("word error rate", unit: "%", errors(live.words), reference: errors(offline.words)))
     return figures
+}
+
+private struct Stopwatch: Sendable {
+    /// Whether it shows the processor time of the process, and not the time on the wall.
+    var ofProcessor: Bool
+
+    var seconds: Double {
+        var time = timespec()
+        unsafe clock_gettime(ofProcessor ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
 }
 
 /// Bytes, of a line of the process's status.
@@ -108,23 +121,23 @@ private struct Simulation {
     var wasted = 0
 
     /// - Parameter pace: Frames that come at once; nil for all of them.
-    init(_ transcriber: WhisperTranscriber, _ audio: [Float], pace: Int?) throws {
-        let sink = Mutex<[(ContinuousClock.Instant, TranscriptionResult)]>([])
+    init(_ transcriber: WhisperTranscriber, _ audio: [Float], pace: Int?, _ clock: Stopwatch) throws {
+        let sink = Mutex<[(Double, TranscriptionResult)]>([])
         let format = AudioFormat(sampleRate: 16_000, channelLayout: .mono, sampleFormat: .float32)
         let session = RecognizerSession<TranscriptionResult>(
-            format: format, sink: { result in sink.withLock { $0.append((.now, result)) } }, cancelled: { false })
+            format: format, sink: { result in sink.withLock { $0.append((clock.seconds, result)) } }, cancelled: { false })
         let recognizer = try transcriber.makeRecognizer(session)
         var (now, fed) = (0.0, 0)
         var told: [(time: Double, result: TranscriptionResult)] = []
         func run(_ body: () throws -> Void) rethrows {
-            let start = ContinuousClock.now
+            let start = clock.seconds
             try body()
             let results = sink.withLock { results in
                 defer { results = [] }
                 return results
             }
-            told += results.map { (now + ($0 - start) / .seconds(1), $1) }
-            let spent = (ContinuousClock.now - start) / .seconds(1)
+            told += results.map { (now + $0 - start, $1) }
+            let spent = clock.seconds - start
             // What only the detector heard takes less.
             if spent > 0.02 {
                 decodes += 1
@@ -164,14 +177,14 @@ private struct Simulation {
 
 /// Hears the audio again and again for hours, on the clock of a simulation, and keeps nothing: memory, and the latency of
 /// final results against the end of their own last word, for every five minutes of audio.
-private func endure(_ transcriber: WhisperTranscriber, _ audio: [Float], hours: Double) throws -> [Figure] {
-    let told = Mutex<[(instant: ContinuousClock.Instant, end: Double)]>([])
+private func endure(_ transcriber: WhisperTranscriber, _ audio: [Float], hours: Double, _ clock: Stopwatch) throws -> [Figure] {
+    let told = Mutex<[(instant: Double, end: Double)]>([])
     let format = AudioFormat(sampleRate: 16_000, channelLayout: .mono, sampleFormat: .float32)
     let session = RecognizerSession<TranscriptionResult>(
         format: format,
         sink: { result in
             guard result.isFinal, let end = result.words.last?.range?.end else { return }
-            told.withLock { $0.append((.now, end.seconds)) }
+            told.withLock { $0.append((clock.seconds, end.seconds)) }
         }, cancelled: { false })
     let recognizer = try transcriber.makeRecognizer(session)
     let total = Int(hours * 3600 * 16_000)
@@ -181,16 +194,16 @@ private func endure(_ transcriber: WhisperTranscriber, _ audio: [Float], hours: 
     while fed < total {
         now = max(now, Double(fed + 1600) / 16_000)
         let part = (fed..<min(total, Int(now * 16_000))).map { audio[$0 % audio.count] }
-        let start = ContinuousClock.now
+        let start = clock.seconds
         try recognizer.accept(
             AnalyzerInput(
                 buffer: AudioBuffer(interleaved: part, sampleRate: 16_000),
                 bufferStartTime: MediaTime(frames: Int64(fed), sampleRate: 16_000)))
         told.withLock { told in
-            latencies += told.map { now + ($0.instant - start) / .seconds(1) - $0.end }
+            latencies += told.map { now + $0.instant - start - $0.end }
             told.removeAll(keepingCapacity: true)
         }
-        now += (ContinuousClock.now - start) / .seconds(1)
+        now += clock.seconds - start
         fed += part.count
         guard fed >= (stretches.count + 1) * 300 * 16_000 || fed == total else { continue }
         stretches.append((Double(memory("VmRSS")) / 1e6, latencies.reduce(0, +) / Double(max(1, latencies.count))))
