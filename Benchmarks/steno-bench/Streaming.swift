@@ -27,7 +27,8 @@ private func measureStreaming(_ settings: Settings) throws -> [Figure] {
         return try endure(
             WhisperTranscriber(model: model, detector: detector, options: options), audio, hours: settings.hours, clock)
     }
-    let live = try Simulation(WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: 1600, clock)
+    let live = try Simulation(
+        WhisperTranscriber(model: model, detector: detector, options: options), audio, pace: 1600, clock)
     let memory = memory("VmHWM")
     let perSession = try memoryOfASession(
         WhisperTranscriber(model: model, detector: detector, options: options), Array(audio.prefix(12 * 16_000)))
@@ -125,7 +126,8 @@ private struct Simulation {
         let sink = Mutex<[(Double, TranscriptionResult)]>([])
         let format = AudioFormat(sampleRate: 16_000, channelLayout: .mono, sampleFormat: .float32)
         let session = RecognizerSession<TranscriptionResult>(
-            format: format, sink: { result in sink.withLock { $0.append((clock.seconds, result)) } }, cancelled: { false })
+            format: format, sink: { result in sink.withLock { $0.append((clock.seconds, result)) } },
+            cancelled: { false })
         let recognizer = try transcriber.makeRecognizer(session)
         var (now, fed) = (0.0, 0)
         var told: [(time: Double, result: TranscriptionResult)] = []
@@ -177,7 +179,9 @@ private struct Simulation {
 
 /// Hears the audio again and again for hours, on the clock of a simulation, and keeps nothing: memory, and the latency of
 /// final results against the end of their own last word, for every five minutes of audio.
-private func endure(_ transcriber: WhisperTranscriber, _ audio: [Float], hours: Double, _ clock: Stopwatch) throws -> [Figure] {
+private func endure(_ transcriber: WhisperTranscriber, _ audio: [Float], hours: Double, _ clock: Stopwatch) throws
+    -> [Figure]
+{
     let told = Mutex<[(instant: Double, end: Double)]>([])
     let format = AudioFormat(sampleRate: 16_000, channelLayout: .mono, sampleFormat: .float32)
     let session = RecognizerSession<TranscriptionResult>(

@@ -19,6 +19,15 @@ struct SpeechWindow {
         samples += new
     }
 
+    /// Removes the first samples, and makes a window of them.
+    mutating func takeFirst(_ count: Int) -> SpeechWindow {
+        var first = self
+        first.samples.removeLast(samples.count - count)
+        first.pieces.removeAll { $0.index >= count }
+        removeFirst(count)
+        return first
+    }
+
     mutating func removeFirst(_ count: Int) {
         samples.removeFirst(count)
         let gone = pieces.prefix { $0.index < count }.last

@@ -46,6 +46,9 @@ public final class WhisperTranscriber: TranscriberModule {
         /// How much of the text so far is the context of the next window, in tokens, from 0 to 223. The engine's memory
         /// and time grow with it: its logits take 0.2 MB for each token, twice.
         public var contextLimit = 64
+        /// Windows of a whole file that are decoded at once, from 1 to 16, with a detector; nil for two, where there are
+        /// two threads. They share `threads`, and each takes memory as a session does.
+        public var parallelWindows: Int?
         /// How to decode live; nil for whole files.
         public var streaming: Streaming?
 
@@ -90,6 +93,7 @@ public final class WhisperTranscriber: TranscriberModule {
     /// The language in Whisper's spelling; nil to detect it.
     let language: String?
     let threads: Int
+    let parallelWindows: Int
     let prompt: [Int32]
 
     /// - Throws: ``StenoError`` with `module.unsupportedLanguage`, `module.unsupportedOption` (translation with a model
@@ -117,6 +121,8 @@ public final class WhisperTranscriber: TranscriberModule {
         // A machine may offer more processors than a decode has use for.
         let threads = options.threads ?? min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 64)
         try check((1...512).contains(threads), "threads is from 1 to 512, not \(threads)")
+        let windows = options.parallelWindows ?? 2
+        try check((1...16).contains(windows), "parallelWindows is from 1 to 16, not \(windows)")
 
         if options.translate && !model.isMultilingual {
             throw StenoError(
@@ -132,6 +138,7 @@ public final class WhisperTranscriber: TranscriberModule {
         self.detector = detector
         self.options = options
         self.threads = threads
+        parallelWindows = min(windows, threads)
     }
 
     public var capabilities: TranscriberCapabilities {
@@ -149,10 +156,11 @@ public final class WhisperTranscriber: TranscriberModule {
     }
 
     public func makeRecognizer(_ session: RecognizerSession<TranscriptionResult>) throws -> any SpeechRecognizer {
-        if let streaming = options.streaming, let detector {
-            return try StreamRecognizer(self, streaming, detector: detector, session)
+        guard let detector else { return try WhisperRecognizer(self, session) }
+        guard let streaming = options.streaming else {
+            return try PackedRecognizer(self, detector: detector, session)
         }
-        return try WhisperRecognizer(self, session)
+        return try StreamRecognizer(self, streaming, detector: detector, session)
     }
 
     /// The prompt in tokens. Word by word, because the library's tokenizer recurses with the length of what it is given.

@@ -66,11 +66,18 @@ final class WindowDecoder {
     private let transcriber: WhisperTranscriber
     private let isCancelled: @Sendable () -> Bool
     private let state: WhisperState
-    /// Fixed, or what the first window was found to be in.
-    private var language: String?
+    /// Signalled after each pass.
+    private let wake: DispatchSemaphore
+    /// Fixed, or what the first window was found to be in; in Whisper's spelling.
+    var language: String?
+    private var pass: Pass?
 
-    init(_ transcriber: WhisperTranscriber, isCancelled: @escaping @Sendable () -> Bool) throws(StenoError) {
+    init(
+        _ transcriber: WhisperTranscriber, wake: DispatchSemaphore = DispatchSemaphore(value: 0),
+        isCancelled: @escaping @Sendable () -> Bool
+    ) throws(StenoError) {
         self.transcriber = transcriber
+        self.wake = wake
         self.isCancelled = isCancelled
         self.state = try WhisperState(transcriber.model)
         self.language = transcriber.language
@@ -78,15 +85,32 @@ final class WindowDecoder {
 
     /// Decodes the start of the samples, as far as one pass reaches. Blocks until it is done, or cancelled.
     func decode(_ request: DecodeRequest) throws(StenoError) -> DecodedWindow {
+        try begin(request)
+        return try end()
+    }
+
+    /// Starts to decode; ``end()`` must follow.
+    func begin(_ request: DecodeRequest) throws(StenoError) {
         let pass = Pass(
             state: state, transcriber: transcriber, isCancelled: isCancelled, request: request, language: language)
         // whisper.cpp looks whether it was aborted only between passes of the encoder or decoder, and one pass can take
         // seconds. So it runs on a thread of its own, which is left behind when the session is cancelled: it ends after
         // the pass, and the last reference to the state goes with it.
-        try startThread { pass.run() }
-        while pass.done.wait(timeout: .now() + .milliseconds(20)) == .timedOut {
-            if isCancelled() { throw Self.cancelled }
+        try startThread { [wake] in
+            pass.run()
+            wake.signal()
         }
+        self.pass = pass
+    }
+
+    /// Whether what was begun is done.
+    var isDone: Bool { pass?.isDone == true }
+
+    /// Blocks until what was begun is done, or cancelled.
+    func end() throws(StenoError) -> DecodedWindow {
+        guard let pass else { preconditionFailure("end() without begin()") }
+        defer { self.pass = nil }
+        while !pass.isDone && !isCancelled() { _ = wake.wait(timeout: .now() + .milliseconds(20)) }
         if isCancelled() { throw Self.cancelled }
         let code = pass.code.load(ordering: .acquiring)
         guard code == 0 else {
@@ -152,9 +176,9 @@ private final class WhisperState: @unchecked Sendable {
 // @unchecked: `run` writes on its thread, then stores `code`, which is loaded before anything else is read; the rest is
 // constant.
 private final class Pass: @unchecked Sendable {
-    let done = DispatchSemaphore(value: 0)
+    private static let running = Int32.min
     /// What whisper.cpp returned.
-    let code = Atomic<Int32>(-1)
+    let code = Atomic(running)
 
     private let state: WhisperState
     private let transcriber: WhisperTranscriber
@@ -177,8 +201,9 @@ private final class Pass: @unchecked Sendable {
         self.language = language
     }
 
+    var isDone: Bool { code.load(ordering: .acquiring) != Self.running }
+
     func run() {
-        defer { done.signal() }
         let options = transcriber.options
         var parameters = unsafe whisper_full_default_params(WHISPER_SAMPLING_GREEDY)
         unsafe parameters.strategy = request.beamSize > 1 ? WHISPER_SAMPLING_BEAM_SEARCH : WHISPER_SAMPLING_GREEDY

@@ -1,0 +1,149 @@
+import Dispatch
+import StenoAnalysis
+import StenoAudio
+
+/// One session of whole-file decoding of speech: what the detector lets pass is packed into windows, which are cut where it
+/// is quiet and decoded side by side.
+final class PackedRecognizer: SpeechRecognizer {
+    private static let sampleRate = WhisperRecognizer.sampleRate
+    private static let passLength = WhisperRecognizer.passLength
+    /// A window is cut in its last third.
+    private static let cutZone = passLength / 3
+    /// A second between sentences is heard as it is.
+    private static let gate = SpeechGate(longestPause: 32)
+
+    private let session: RecognizerSession<TranscriptionResult>
+    private let transcriber: WhisperTranscriber
+    private let filter: SpeechFilter
+    private var results: FileResults
+    /// Speech that is in no window yet.
+    private var packed = SpeechWindow()
+    private struct Window {
+        /// What decodes it; nil when all is heard.
+        var passes: WindowPasses?
+        var heard: [HeardWindow] = []
+    }
+    /// Windows whose results were not sent, in order.
+    private var windows: [Window] = []
+    /// States of the engine that have nothing to do.
+    private var idle: [WindowPasses] = []
+    private let wake = DispatchSemaphore(value: 0)
+    private var language: String?
+    /// The frame after the last one accepted.
+    private var nextFrame: Int64?
+
+    init(
+        _ transcriber: WhisperTranscriber, detector: SileroModel, _ session: RecognizerSession<TranscriptionResult>
+    ) throws(StenoError) {
+        self.session = session
+        self.transcriber = transcriber
+        filter = try SpeechFilter(detector, gate: Self.gate)
+        results = FileResults(session, transcriber.options)
+        language = transcriber.language
+        idle = [try makePasses()]
+    }
+
+    private func makePasses() throws(StenoError) -> WindowPasses {
+        try WindowPasses(transcriber, isSpeech: true, wake: wake) { [session] in session.isCancelled }
+    }
+
+    func accept(_ input: AnalyzerInput) throws {
+        let samples = input.floats
+        let start = input.bufferStartTime?.frames(at: Self.sampleRate) ?? nextFrame ?? 0
+        if let end = nextFrame, start > end {
+            if start - end <= WhisperRecognizer.longestFilledGap {
+                try take([Float](repeating: 0, count: Int(start - end)), at: end)
+            } else {
+                try filter.finish(pass: append)
+            }
+        }
+        try take(samples, at: start)
+    }
+
+    func finalize(through time: MediaTime) throws { try finish() }
+
+    func finish() throws {
+        if session.isCancelled { throw WindowDecoder.cancelled }
+        try filter.finish(pass: append)
+        if packed.count > 0 { try begin(packed.takeFirst(packed.count), isLast: true) }
+        while !windows.isEmpty { try endPass() }
+    }
+
+    /// Takes audio second by second, so that a long buffer can be cancelled too and needs no more memory.
+    private func take(_ samples: [Float], at start: Int64) throws(StenoError) {
+        for first in stride(from: 0, to: samples.count, by: Self.sampleRate) {
+            if session.isCancelled { throw WindowDecoder.cancelled }
+            let part = samples[first..<min(first + Self.sampleRate, samples.count)]
+            nextFrame = start + Int64(part.endIndex)
+            try filter.filter(part, pass: append)
+        }
+    }
+
+    private func append(_ samples: ArraySlice<Float>, framesBeforeEnd: Int) throws(StenoError) {
+        let start = (nextFrame ?? 0) - Int64(framesBeforeEnd)
+        var rest = samples
+        while !rest.isEmpty {
+            let part = rest.prefix(Self.passLength - packed.count)
+            packed.append(part, at: start + Int64(rest.startIndex - samples.startIndex))
+            rest = rest.dropFirst(part.count)
+            if packed.count == Self.passLength {
+                try begin(packed.takeFirst(packed.quietFrame(inLast: Self.cutZone)), isLast: false)
+            }
+        }
+    }
+
+    // MARK: Decoding
+
+    private func begin(_ window: SpeechWindow, isLast: Bool) throws(StenoError) {
+        // What is spoken is found out with the first window.
+        let limit = language == nil ? 1 : transcriber.parallelWindows
+        while windows.count >= 4 * limit || busy >= limit { try endPass() }
+        let passes = if let free = idle.popLast() { free } else { try makePasses() }
+        passes.window = window
+        passes.hasContext = false
+        passes.decoder.language = language
+        windows.append(Window(passes: passes))
+        try passes.begin(
+            isEnd: true, prompt: transcriber.prompt, threads: transcriber.threads / (isLast ? busy : limit))
+    }
+
+    /// How many windows are being decoded.
+    private var busy: Int { windows.count { $0.passes != nil } }
+
+    /// Waits for the end of a pass, goes on with its window, and sends what is next.
+    private func endPass() throws(StenoError) {
+        func next() -> Int? { windows.firstIndex { $0.passes?.decoder.isDone == true } }
+        while next() == nil && !session.isCancelled { _ = wake.wait(timeout: .now() + .milliseconds(20)) }
+        guard let index = next(), let passes = windows[index].passes else { throw WindowDecoder.cancelled }
+        windows[index].heard.append(try passes.end())
+        if passes.isDone {
+            language = passes.decoder.language
+            windows[index].passes = nil
+            idle.append(passes)
+        } else {
+            try passes.begin(isEnd: true, prompt: [], threads: max(1, transcriber.threads / busy))
+        }
+        while let first = windows.first, first.passes == nil {
+            for heard in first.heard { results.send(heard) }
+            windows.removeFirst()
+        }
+    }
+}
+
+extension SpeechWindow {
+    /// Where the last `count` samples are best cut: in the middle of the last 0.3 s that are quiet, or else quietest.
+    fileprivate func quietFrame(inLast count: Int) -> Int {
+        let (hop, width) = (WhisperRecognizer.sampleRate / 100, 30)
+        let powers = stride(from: 0, to: samples.count, by: hop).map { first in
+            samples[first..<min(first + hop, samples.count)].reduce(0) { $0 + $1 * $1 }
+        }
+        // 18 dB below the loud parts.
+        let quiet = powers.sorted()[powers.count * 9 / 10] / 64
+        func stretch(_ first: Int) -> ArraySlice<Float> { powers[first..<first + width] }
+        let places = (powers.count - count / hop)...(powers.count - width)
+        let best =
+            places.last { stretch($0).allSatisfy { $0 <= quiet } }
+            ?? places.min { stretch($0).reduce(0, +) < stretch($1).reduce(0, +) } ?? places.upperBound
+        return (best + width / 2) * hop
+    }
+}
