@@ -22,6 +22,7 @@ actor Captions {
     private var zero: ContinuousClock.Instant?
     private var events = EventLog()
     private var saidTranscriptionError = false
+    private var saidBehind = false
 
     /// - Parameter vtt: The path of a WebVTT file.
     init(format: CaptionFormat, vtt: String?) throws(StenoError) {
@@ -48,6 +49,9 @@ actor Captions {
             saidTranscriptionError = true
             report("transcriptionFailed", at: status.duration, error.message)
         }
+        // At once, and with its end when it has one.
+        if let event = status.behind, !saidBehind { report(event) }
+        saidBehind = status.behind != nil
         for event in events.settled(status.events) { report(event) }
         draw()
     }

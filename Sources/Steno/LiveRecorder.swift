@@ -1,4 +1,5 @@
 import Foundation
+import StenoAnalysis
 import StenoAudio
 import StenoConversion
 import StenoFiles
@@ -8,7 +9,7 @@ import StenoSoxr
 ///
 /// On a thread of its own, since source and disk block. Nothing that happens to the transcription reaches it: it pushes
 /// into a backlog that never makes it wait.
-actor LiveRecorder {
+actor LiveRecorder: AnalysisObserver {
     private let executor = BlockingExecutor(label: "steno.recorder")
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
@@ -24,12 +25,13 @@ actor LiveRecorder {
         /// Why the file ended before the capture did.
         var fileError: StenoError?
         var events: [TimelineEvent] = []
+        var lag = LagWatch()
     }
 
     private let source: CaptureSource
     private let format: AudioFormat
     private let gapPolicy: GapPolicy
-    private let progress = Lock(Progress())
+    private let progress: Lock<Progress>
     private var file: AudioFileWriter?
     /// Where the file's frames go next.
     let backlog: Backlog
@@ -46,10 +48,12 @@ actor LiveRecorder {
     /// - Parameters:
     ///   - format: what the source delivers and the file holds.
     ///   - memoryDuration: seconds of audio that may wait in memory for the analyzer.
+    ///   - lag: finds where the analyzer is late.
     private init(
         source: CaptureSource, format: AudioFormat, file: sending AudioFileWriter?, store: SpilledAudio?,
-        gapPolicy: GapPolicy, memoryDuration: Double
+        gapPolicy: GapPolicy, memoryDuration: Double, lag: LagWatch
     ) {
+        progress = Lock(Progress(lag: lag))
         self.source = source
         self.format = format
         self.file = file
@@ -63,9 +67,9 @@ actor LiveRecorder {
     /// Makes the file. Blocks, and so runs on a thread of its own.
     static func open(
         source: CaptureSource, format: AudioFormat, recording: LiveSession.Recording?, gapPolicy: GapPolicy,
-        memoryDuration: Double
+        memoryDuration: Double, lag: LagWatch
     ) async throws(StenoError) -> LiveRecorder {
-        try await Opener().open(source, format, recording, gapPolicy, memoryDuration)
+        try await Opener().open(source, format, recording, gapPolicy, memoryDuration, lag)
     }
 
     private actor Opener {
@@ -74,12 +78,12 @@ actor LiveRecorder {
 
         func open(
             _ source: CaptureSource, _ format: AudioFormat, _ recording: LiveSession.Recording?,
-            _ gapPolicy: GapPolicy, _ memoryDuration: Double
+            _ gapPolicy: GapPolicy, _ memoryDuration: Double, _ lag: LagWatch
         ) throws(StenoError) -> LiveRecorder {
             guard let recording else {
                 return LiveRecorder(
                     source: source, format: format, file: nil, store: nil, gapPolicy: gapPolicy,
-                    memoryDuration: memoryDuration)
+                    memoryDuration: memoryDuration, lag: lag)
             }
             let file = try AudioFileWriter(path: recording.path, type: recording.type, format: format)
             let store: SpilledAudio
@@ -91,13 +95,32 @@ actor LiveRecorder {
             }
             return LiveRecorder(
                 source: source, format: format, file: file, store: store, gapPolicy: gapPolicy,
-                memoryDuration: memoryDuration)
+                memoryDuration: memoryDuration, lag: lag)
         }
     }
 
     nonisolated var currentProgress: Progress { progress.withLock { $0 } }
 
     nonisolated func setPaused(_ isPaused: Bool) { progress.withLock { $0.isPaused = isPaused } }
+
+    nonisolated func noted(_ event: TimelineEvent) {
+        // The gaps that the analyzer sees are noted here already.
+        if event.kind != .gap { progress.withLock { $0.events.note(event) } }
+    }
+
+    nonisolated func accepted(through time: MediaTime) {
+        progress.withLock { progress in
+            if let event = progress.lag.accept(through: time) { progress.events.note(event) }
+        }
+    }
+
+    /// Goes on without the analyzer.
+    nonisolated func abandonAnalysis() {
+        backlog.abandon()
+        progress.withLock { progress in
+            if let event = progress.lag.stop() { progress.events.note(event) }
+        }
+    }
 
     /// Records until the source ends or the file fails. Afterwards the file is complete and the backlog has its end.
     func run() {
@@ -164,7 +187,7 @@ actor LiveRecorder {
         switch gapPolicy {
         case .keep:
             backlog.pushGap(frameCount: count, kind: kind)
-            advance(count)
+            advance(count, isGap: true)
         case .fill:
             var rest = count
             while rest > 0 {
@@ -182,9 +205,13 @@ actor LiveRecorder {
         advance(Int64(buffer.frameCount))
     }
 
-    private func advance(_ count: Int64) {
+    private func advance(_ count: Int64, isGap: Bool = false) {
         position += count
-        progress.withLock { $0.duration = MediaTime(frames: position, sampleRate: format.sampleRate) }
+        let end = MediaTime(frames: position, sampleRate: format.sampleRate)
+        progress.withLock { progress in
+            progress.duration = end
+            progress.lag.record(through: end, isGap: isGap)
+        }
     }
 
     private func note(_ kind: TimelineEvent.Kind, frames: Int64, _ detail: String) {

@@ -33,14 +33,18 @@ public actor LiveSession {
         public var conversion: AnalyzerInputConverter.Options
         /// Seconds of audio that may wait in memory for the recognizer.
         public var memoryDuration: Double
+        /// How much audio may wait for the recognizer before that is told; see ``Status/behind``.
+        public var lagLimit: MediaTime
         public var analyzer: SpeechAnalyzer.Options
 
         public init(
             conversion: AnalyzerInputConverter.Options = .init(), memoryDuration: Double = 10,
+            lagLimit: MediaTime = MediaTime(value: 5, timescale: 1),
             analyzer: SpeechAnalyzer.Options = .init(queueDuration: 2)
         ) {
             self.conversion = conversion
             self.memoryDuration = memoryDuration
+            self.lagLimit = lagLimit
             self.analyzer = analyzer
         }
     }
@@ -63,6 +67,9 @@ public actor LiveSession {
         public var duration: MediaTime
         /// How much of it the recognizer has not taken yet.
         public var lag: MediaTime
+        /// The stretch that is being transcribed late, as far as it is; nil while the recognizer keeps up. It joins
+        /// ``events`` where the recognizer has caught up.
+        public var behind: TimelineEvent?
         /// The level of each channel over the last 50 ms.
         public var levels: [ChannelLevel]
         /// Frames that went to the recognizer less those that the recording's own count asks for (law T5).
@@ -70,7 +77,7 @@ public actor LiveSession {
         /// The device's clock against the monotonic one; nil before the first frames.
         public var timing: CaptureTiming?
         public var statistics: CaptureStatistics
-        /// What has happened to the recorded audio. The last one may still grow; see ``Swift/Array/note(_:)``.
+        /// What has happened to the audio: in the recording, and what the recognizer reports. The last one may still grow; see ``Swift/Array/note(_:)``.
         public var events: [TimelineEvent]
         /// Why nothing comes at the moment, while the source tries to get its device back.
         public var interruption: StenoError?
@@ -167,7 +174,8 @@ public actor LiveSession {
         do throws(StenoError) {
             let recorder = try await LiveRecorder.open(
                 source: source, format: format, recording: recording, gapPolicy: options.conversion.gapPolicy,
-                memoryDuration: options.memoryDuration)
+                memoryDuration: options.memoryDuration,
+                lag: LagWatch(limit: transcriber == nil ? nil : options.lagLimit))
             self.recorder = recorder
             begin(recorder, format: format)
         } catch {
@@ -204,7 +212,7 @@ public actor LiveSession {
     /// Feeds the transcriber and takes its results, until the recording's end or the transcription's.
     private func analyze(_ recorder: LiveRecorder, format: AudioFormat) async {
         guard let transcriber else {
-            recorder.backlog.abandon()
+            recorder.abandonAnalysis()
             return
         }
         do throws(StenoError) {
@@ -212,7 +220,7 @@ public actor LiveSession {
                 let analyzerFormat = SpeechAnalyzer.bestAvailableAudioFormat(
                     compatibleWith: [transcriber], considering: format)
             else { throw StenoError(.incompatibleAudioFormats, "the transcriber takes no audio format at all") }
-            let analyzer = SpeechAnalyzer(modules: [transcriber], options: options.analyzer)
+            let analyzer = SpeechAnalyzer(module: transcriber, options: options.analyzer, observer: recorder)
             let inputs = LiveInputs(
                 backlog: recorder.backlog, format: format,
                 frameCapacity: Int(options.memoryDuration * Double(format.sampleRate)),
@@ -240,7 +248,7 @@ public actor LiveSession {
             transcriptionError = error
             await analyzer?.cancelAndFinishNow()
             // Nobody will take what waits; the recorder goes on without it.
-            recorder.backlog.abandon()
+            recorder.abandonAnalysis()
             output.finish(.failed(error))
         }
     }
@@ -276,7 +284,7 @@ public actor LiveSession {
 
     /// Ends a drain early: what the recognizer has taken becomes final, the rest stays recorded and not transcribed.
     public func cutShort() {
-        recorder?.backlog.abandon()
+        recorder?.abandonAnalysis()
     }
 
     /// Where the session is. May be asked at any time, also while ``stop()`` drains.
@@ -288,8 +296,8 @@ public actor LiveSession {
                 lag = max(.zero, progress.duration - (await analyzer.acceptedThrough ?? .zero))
             }
             return Status(
-                phase: phase, format: format, duration: progress.duration, lag: lag, levels: source.levels,
-                driftFromSource: await inputs?.driftFromSource ?? 0, timing: source.timing,
+                phase: phase, format: format, duration: progress.duration, lag: lag, behind: progress.lag.behind,
+                levels: source.levels, driftFromSource: await inputs?.driftFromSource ?? 0, timing: source.timing,
                 statistics: source.statistics, events: progress.events, interruption: progress.interruption,
                 captureError: captureError ?? progress.captureError,
                 recordingError: recordingError ?? progress.fileError, transcriptionError: transcriptionError)
@@ -305,7 +313,6 @@ public actor LiveSession {
         for event in await inputs?.events ?? [] where event.kind == .dropped || event.kind == .channels {
             transcript.events.note(event)
         }
-        for event in await analyzer?.events ?? [] where event.kind != .gap { transcript.events.note(event) }
         var untranscribed: MediaTimeRange?
         if transcriber != nil {
             let accepted = await analyzer?.acceptedThrough ?? .zero
@@ -323,6 +330,9 @@ public actor LiveSession {
 }
 
 extension TimelineEvent.Kind {
+    /// Audio that was transcribed late: it had to wait while the recognizer was slower than real time, or loaded its
+    /// model. Nothing of it is lost.
+    public static let behind = Self(rawValue: "behind")
     /// Audio that was recorded and not transcribed.
     public static let notTranscribed = Self(rawValue: "notTranscribed")
 }

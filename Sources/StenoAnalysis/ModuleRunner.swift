@@ -39,17 +39,20 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
     private let state: Lock<State>
     private let isCancelled = Atomic(false)
     private let report: @Sendable (TimelineEvent) -> Void
+    private let accepted: @Sendable (MediaTime) -> Void
     private let failed: @Sendable (StenoError) -> Void
 
     /// - Parameters:
     ///   - format: what the module is given; one of its own.
     ///   - sessionFormat: what comes; where it is another format, `resampler` is not nil.
     ///   - start: the frame at which the module joins the timeline.
+    ///   - accepted: called with the end of each buffer before the recognizer gets it.
     ///   - failed: called once if the module fails; the analyzer then ends the session.
     init(
         _ module: Module, format: AudioFormat, sessionFormat: AudioFormat, resampler: (any ResamplerFactory)?,
         start: Int64, frameCapacity: Int,
-        report: @escaping @Sendable (TimelineEvent) -> Void, failed: @escaping @Sendable (StenoError) -> Void
+        report: @escaping @Sendable (TimelineEvent) -> Void, accepted: @escaping @Sendable (MediaTime) -> Void,
+        failed: @escaping @Sendable (StenoError) -> Void
     ) {
         owned = module
         self.format = format
@@ -57,6 +60,7 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
         queue = AudioQueue(format: sessionFormat, frameCapacity: frameCapacity)
         state = Lock(State(gate: ResultGate(start: MediaTime(frames: start, sampleRate: sessionFormat.sampleRate))))
         self.report = report
+        self.accepted = accepted
         self.failed = failed
         // A thread that may block, for as long as the session lasts.
         DispatchQueue(label: "steno.module").async { self.run() }
@@ -116,6 +120,7 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
         do {
             let session = RecognizerSession<Module.Result>(
                 format: format, sink: { self.publish($0) },
+                reporter: { event in self.report(self.state.withLock { $0.gate.admit(event) }) },
                 cancelled: { self.isCancelled.load(ordering: .relaxed) })
             let feed = ModuleFeed(from: queue.format, to: format, resampler: resampler)
             let recognizer = try owned.makeRecognizer(session)
@@ -124,7 +129,9 @@ final class ModuleRunner<Module: SpeechModule>: ModuleRunning {
             while true {
                 switch queue.next(into: &buffer) {
                 case .audio(let start):
-                    state.withLock { $0.gate.feed(through: time(start + Int64(buffer.frameCount))) }
+                    let end = time(start + Int64(buffer.frameCount))
+                    state.withLock { $0.gate.feed(through: end) }
+                    accepted(end)
                     try feed.accept(buffer, start: start, by: recognizer)
                 case .finalize(let frame, let continuation):
                     order = continuation

@@ -5,6 +5,7 @@ import StenoAudio
 /// A final result starts where the last one ended or later, and ends inside the audio that was fed. At the end no
 /// volatile range is left: what did not become final is taken back.
 struct ResultGate<Result: SpeechModuleResult> {
+    private let start: MediaTime
     /// The end of the audio that the recognizer was given.
     private(set) var fedThrough: MediaTime
     /// Results are final up to here.
@@ -13,6 +14,7 @@ struct ResultGate<Result: SpeechModuleResult> {
     private var volatileRange: MediaTimeRange?
 
     init(start: MediaTime) {
+        self.start = start
         fedThrough = start
         finalizedThrough = start
     }
@@ -53,6 +55,12 @@ struct ResultGate<Result: SpeechModuleResult> {
         if result.isEmpty && volatileRange == clamped.range { volatileRange = nil }
         clamped.resultsFinalizationTime = finalizedThrough
         return (clamped, nil)
+    }
+
+    /// An event of the recognizer as it may be told.
+    func admit(_ event: TimelineEvent) -> TimelineEvent {
+        let range = event.range.clamped(to: MediaTimeRange(start: start, end: fedThrough))
+        return TimelineEvent(event.kind, range: range, detail: event.detail)
     }
 
     /// Makes everything up to `time` final and takes back what is still volatile there.

@@ -71,9 +71,12 @@ public actor SpeechAnalyzer {
     public private(set) var inputFormat: AudioFormat?
     /// Why the session ended; nil while it goes on.
     public private(set) var finishReason: FinishReason?
-    /// What happened to the audio so far: gaps and overlaps in the input, results that had to be moved.
-    public private(set) var events: [TimelineEvent] = []
+    /// What happened to the audio so far: gaps and overlaps in the input, results that had to be moved, and what the
+    /// recognizers report. A reported event is here as soon as the recognizer's call has returned.
+    public var events: [TimelineEvent] { noted.withLock { $0 } }
 
+    private let noted = Lock<[TimelineEvent]>([])
+    private let observer: (any AnalysisObserver)?
     private let resampler: (any ResamplerFactory)?
     private var runners: [any ModuleRunning] = []
     /// Of modules that were replaced and are being finished.
@@ -107,6 +110,14 @@ public actor SpeechAnalyzer {
         self.modules = modules
         self.options = options
         self.resampler = resampler
+        observer = nil
+    }
+
+    package init(module: any SpeechModule, options: Options, observer: any AnalysisObserver) {
+        modules = [module]
+        self.options = options
+        resampler = nil
+        self.observer = observer
     }
 
     deinit {
@@ -183,7 +194,8 @@ public actor SpeechAnalyzer {
         return ModuleRunner(
             module, format: own, sessionFormat: format, resampler: resampler, start: timeline.end,
             frameCapacity: max(1, Int(options.queueDuration * Double(format.sampleRate))),
-            report: { [weak self] event in Task { await self?.note(event) } },
+            report: { [weak self] event in self?.note(event) },
+            accepted: { [observer] time in observer?.accepted(through: time) },
             failed: { [weak self] error in Task { try await self?.failed(module, error) } })
     }
 
@@ -475,7 +487,10 @@ public actor SpeechAnalyzer {
         for failure in failures { try failed(failure.module, failure.error) }
     }
 
-    private func note(_ event: TimelineEvent) { events.note(event) }
+    private nonisolated func note(_ event: TimelineEvent) {
+        noted.withLock { $0.note(event) }
+        observer?.noted(event)
+    }
 
     // MARK: Waiting
 
@@ -494,6 +509,13 @@ public actor SpeechAnalyzer {
         waiters.removeAll()
         for waiter in waiting { waiter.resume() }
     }
+}
+
+/// Who wants to know at once what a module does. Called on any thread, and must not block.
+package protocol AnalysisObserver: AnyObject, Sendable {
+    func noted(_ event: TimelineEvent)
+    /// The module is being given the audio up to here.
+    func accepted(through time: MediaTime)
 }
 
 extension StenoError.Code {

@@ -72,18 +72,26 @@ public final class RecognizerSession<Result: SpeechModuleResult>: Sendable {
     /// The format of every buffer of the session; one of the module's own.
     public let format: AudioFormat
     private let sink: @Sendable (Result) -> Void
+    private let reporter: @Sendable (TimelineEvent) -> Void
     private let cancelled: @Sendable () -> Bool
 
     package init(
-        format: AudioFormat, sink: @escaping @Sendable (Result) -> Void, cancelled: @escaping @Sendable () -> Bool
+        format: AudioFormat, sink: @escaping @Sendable (Result) -> Void,
+        reporter: @escaping @Sendable (TimelineEvent) -> Void = { _ in }, cancelled: @escaping @Sendable () -> Bool
     ) {
         self.format = format
         self.sink = sink
+        self.reporter = reporter
         self.cancelled = cancelled
     }
 
     /// Publishes a result. What lies outside the audio is clamped, and what was final already is never said again.
     public func send(_ result: Result) { sink(result) }
+
+    /// Tells what happened to a stretch of the audio: speech that the engine could make nothing of, audio that it skipped.
+    /// It reaches ``SpeechAnalyzer/events`` and the transcript. What of it lies outside the audio is clamped; it is no
+    /// failure, which is thrown, and no text.
+    public func report(_ event: TimelineEvent) { reporter(event) }
 
     /// Whether the session was cancelled. A long call asks this often enough to return within 200 ms (law A9), from
     /// any thread.

@@ -43,6 +43,10 @@ extension TimelineEvent.Kind {
     public static let fileWarning = Self(rawValue: "fileWarning")
     /// A module's result had no audio under it, or lay in audio that was final already.
     public static let resultMisplaced = Self(rawValue: "resultMisplaced")
+    /// Speech was heard and a recognizer made no text of it.
+    public static let speechWithoutText = Self(rawValue: "speechWithoutText")
+    /// A recognizer repeated itself over this audio, as no speaker does; what it said was cut.
+    public static let loopCut = Self(rawValue: "loopCut")
     /// How channels were mixed changed: one in opposite phase or without signal was left out.
     public static let channels = Self(rawValue: "channels")
 }

@@ -62,6 +62,7 @@ private enum Step: Sendable {
 
 private struct Outcome: Sendable {
     var results: [TranscriptionResult] = []
+    var events: [TimelineEvent] = []
     /// How many results there were after each step.
     var counts: [Int] = []
     var error: (any Error)?
@@ -247,6 +248,11 @@ private final class TranscriberCheck: Sendable {
             }
             inspectWords(of: result, what)
         }
+        for event in outcome.events {
+            expect(
+                audio.contains(event.range), "T6",
+                "\(what): an event at \(seconds(event.range)) lies outside the audio at \(seconds(audio))")
+        }
         if let volatile, outcome.error == nil {
             expect(false, "A4", "\(what): text at \(seconds(volatile)) stayed volatile after finish")
         }
@@ -311,7 +317,8 @@ private final class TranscriberCheck: Sendable {
         _ steps: [Step], _ module: some TranscriberModule, _ state: SessionState, _ what: String
     ) throws -> Outcome {
         let session = RecognizerSession<TranscriptionResult>(
-            format: format, sink: { state.take($0) }, cancelled: { state.isCancelled })
+            format: format, sink: { state.take($0) },
+            reporter: { event in state.events.withLock { $0.append(event) } }, cancelled: { state.isCancelled })
         let recognizer = try module.makeRecognizer(session)
         var outcome = Outcome()
         for step in steps where !state.isCancelled {
@@ -326,6 +333,7 @@ private final class TranscriberCheck: Sendable {
             outcome.counts.append(state.results.withLock { $0.count })
         }
         outcome.results = state.results.withLock { $0 }
+        outcome.events = state.events.withLock { $0 }
         if !state.isCancelled {
             // Whatever still runs in the back end has a moment to show itself.
             DispatchSemaphore(value: 0).waitBriefly()
@@ -338,6 +346,7 @@ private final class TranscriberCheck: Sendable {
 
 private final class SessionState: Sendable {
     let results = Lock<[TranscriptionResult]>([])
+    let events = Lock<[TimelineEvent]>([])
     let cancelledAt = Lock<ContinuousClock.Instant?>(nil)
     private let isClaimed = Atomic(false)
     private let cancelled = Atomic(false)

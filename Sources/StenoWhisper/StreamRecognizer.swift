@@ -1,7 +1,8 @@
 import StenoAnalysis
 import StenoAudio
 
-/// One live session: decodes the audio that is not final yet again and again, and commits the words that stay.
+/// One live session: decodes the audio that is not final yet again and again, and commits the words that stay. Speech that
+/// gets no text is reported.
 final class StreamRecognizer: SpeechRecognizer {
     static let sampleRate = WhisperRecognizer.sampleRate
     /// Less than this is not worth a decode before the utterance ends.
@@ -10,6 +11,8 @@ final class StreamRecognizer: SpeechRecognizer {
     private static let trusted = sampleRate * 11 / 10
     /// Committed words that stay in the window, so that the next decode is aligned with them.
     private static let anchor = 4
+    /// Longer speech without text is told. Up to 0.7 s of it is what passes before and behind the speech.
+    private static let longestWithoutText = 3 * sampleRate
 
     private let session: RecognizerSession<TranscriptionResult>
     private let transcriber: WhisperTranscriber
@@ -32,6 +35,10 @@ final class StreamRecognizer: SpeechRecognizer {
     private var finalizedEnd = Int64.min
     /// Where volatile text stands.
     private var volatile: Range<Int64>?
+    /// Up to where the speech of the utterance has final text.
+    private var saidThrough: Int64?
+    /// Whether the last decode said something in a loop.
+    private var hasLooped = false
     private var threads: ThreadChoice
 
     init(
@@ -91,6 +98,7 @@ final class StreamRecognizer: SpeechRecognizer {
         let frame = (nextFrame ?? 0) - Int64(framesBeforeEnd)
         if let end = window.end, end != frame { try endUtterance() }
         var rest = samples
+        saidThrough = saidThrough ?? frame
         while !rest.isEmpty {
             let part = rest.prefix(longestWindow - window.count)
             window.append(part, at: frame + Int64(rest.startIndex - samples.startIndex))
@@ -124,6 +132,8 @@ final class StreamRecognizer: SpeechRecognizer {
         let words = try hear(window.samples, isLast: true)
         send(agreement.rest(after: words))
         sendVolatile([])
+        if let end = window.end { reportSpeechWithoutText(before: end) }
+        saidThrough = nil
         // What is said after a pause is heard best without what was said before.
         context = []
         window = SpeechWindow()
@@ -147,10 +157,13 @@ final class StreamRecognizer: SpeechRecognizer {
             (request.prompt, request.audioContext) = (transcriber.prompt, 0)
             (words, consumed) = try hear(request, from: silence.count, count: samples.count)
         }
+        hasLooped = words.loop != nil
         if let loop = words.loop { words.removeLast(words.count - loop) }
         // The engine may stop early.
         if isLast, silence.isEmpty, consumed + Self.sampleRate < samples.count {
+            let loopedBefore = hasLooped
             words += try hear(Array(samples[consumed...]), isLast: true).map { $0.moved(by: consumed) }
+            hasLooped = hasLooped || loopedBefore
         }
         return words
     }
@@ -218,6 +231,12 @@ final class StreamRecognizer: SpeechRecognizer {
     /// Makes words final.
     private func send(_ words: [WindowWord]) {
         guard let first = words.first, let last = words.last else { return }
+        for word in words {
+            let start = window.sessionFrames(word.range.lowerBound..<word.range.lowerBound + 1).lowerBound
+            reportSpeechWithoutText(before: start)
+            // A word that seems to last longer stands alone in speech of which the engine made nothing.
+            saidThrough = max(saidThrough ?? start, start + Int64(min(word.range.count, Self.sampleRate)))
+        }
         let frames = window.sessionFrames(
             first.range.lowerBound..<max(last.range.upperBound, first.range.lowerBound + 1))
         let start = max(frames.lowerBound, finalizedEnd)
@@ -226,6 +245,16 @@ final class StreamRecognizer: SpeechRecognizer {
         if let standing = volatile, standing.clamped(to: start..<finalizedEnd) != standing { sendVolatile([]) }
         volatile = nil
         send(words, in: start..<finalizedEnd, isFinal: true)
+    }
+
+    /// Tells of speech that has no text up to `end`, where there has been much of it.
+    private func reportSpeechWithoutText(before end: Int64) {
+        guard let start = saidThrough, end - start > Self.longestWithoutText else { return }
+        session.report(
+            TimelineEvent(
+                hasLooped ? .loopCut : .speechWithoutText,
+                range: MediaTimeRange(start..<end, sampleRate: Self.sampleRate),
+                detail: hasLooped ? "the engine repeated itself, and that was cut" : "speech without text"))
     }
 
     /// Replaces the volatile text.

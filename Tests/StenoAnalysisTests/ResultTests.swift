@@ -62,6 +62,29 @@ struct ResultTests {
         #expect(results.map(\.text) == ["done"])
     }
 
+    /// What a recognizer reports is told within the audio, before the call that reported it has returned to the core.
+    @Test func reportedEventsAreClampedToTheAudio() async throws {
+        let kind = TimelineEvent.Kind(rawValue: "test")
+        @Sendable func event(_ start: Int64, _ end: Int64) -> TimelineEvent {
+            TimelineEvent(kind, range: MediaTimeRange(start: frame(start), end: frame(end)), detail: "\(start)")
+        }
+        let module = ScriptedTranscriber { call, session in
+            guard case .accept = call else { return }
+            for reported in [event(-8000, 1000), event(2000, 3000), event(15_000, 99_000), event(20_000, 30_000)] {
+                session.report(reported)
+            }
+        }
+        let analyzer = SpeechAnalyzer(modules: [module])
+        try await analyzer.analyzeSequence(sequence(inputs(1, frames: 16000)))
+        try await analyzer.finalizeAndFinish()
+        let ranges = [(0, 1000), (2000, 3000), (15_000, 16_000), (16_000, 16_000)].map {
+            MediaTimeRange(start: frame($0), end: frame($1))
+        }
+        #expect(await analyzer.events.map(\.range) == ranges)
+        #expect(await analyzer.events.map(\.detail) == ["-8000", "2000", "15000", "20000"])
+        #expect(try await collect(module.results).isEmpty)
+    }
+
     /// Law A11: saying nothing is a success, and makes the silence final.
     @Test func anEmptyTranscriptIsASuccess() async throws {
         let (results, events) = try await publish([])

@@ -45,13 +45,14 @@ final class SoundSpotter: TranscriberModule {
     enum Fault: CaseIterable {
         case none, noFormat, windowTimes, chunkText, lostTail, staysVolatile, beyondEnd, wordsBackwards, overlaps
         case volatileWithoutCapability, lateResults, ignoresFinalize, ignoresCancel, sharedText, hearsSilence
-        case halfACharacter, throwsOnShortInput
+        case halfACharacter, throwsOnShortInput, eventBeyondEnd
 
         var law: String {
             switch self {
             case .none: ""
             case .noFormat: "A6"
             case .windowTimes: "T2"
+            case .eventBeyondEnd: "T6"
             case .chunkText: "T3"
             case .lostTail, .lateResults, .ignoresFinalize: "A2"
             case .staysVolatile, .beyondEnd, .wordsBackwards, .overlaps: "A4"
@@ -142,6 +143,9 @@ final class SoundSpotter: TranscriberModule {
             guard let sound else { return }
             self.sound = nil
             let second = MediaTime(value: 1, timescale: 1)
+            if fault == .eventBeyondEnd {
+                session.report(TimelineEvent(.dropped, range: MediaTimeRange(start: end, duration: second)))
+            }
             switch fault {
             case .windowTimes: send("sound", from: .zero, to: sound.last - sound.first, isFinal: true)
             case .beyondEnd: send("sound", from: sound.first, to: end + second, isFinal: true)

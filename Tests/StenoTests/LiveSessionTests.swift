@@ -108,7 +108,7 @@ struct LiveSessionTests {
         mayBegin.store(true, ordering: .relaxed)
         let draft = await session.stop()
         #expect(draft.untranscribed == nil)
-        #expect(draft.transcript.events.map(\.kind) == [.overrun])
+        #expect(draft.transcript.events.map(\.kind) == [.overrun, .behind])
         let expected =
             (1...300_000).map { Float(Int16(truncatingIfNeeded: $0)) / 32768 } + [Float](repeating: 0, count: 1000)
             + (301_001...601_000).map { Float(Int16(truncatingIfNeeded: $0)) / 32768 }

@@ -77,6 +77,7 @@ enum Fixtures {
 /// One recognizer, driven as the analyzer drives it.
 final class Session: Sendable {
     let recognized = Mutex<[TranscriptionResult]>([])
+    let reported = Mutex<[TimelineEvent]>([])
     let isCancelled = Atomic(false)
 
     func recognizer(_ transcriber: WhisperTranscriber, format: SampleFormat = .int16) throws -> any SpeechRecognizer {
@@ -84,10 +85,12 @@ final class Session: Sendable {
         return try transcriber.makeRecognizer(
             RecognizerSession(
                 format: format, sink: { result in self.recognized.withLock { $0.append(result) } },
+                reporter: { event in self.reported.withLock { $0.append(event) } },
                 cancelled: { self.isCancelled.load(ordering: .relaxed) }))
     }
 
     var results: [TranscriptionResult] { recognized.withLock { $0 } }
+    var events: [TimelineEvent] { reported.withLock { $0 } }
 }
 
 extension SpeechRecognizer {

@@ -16,13 +16,17 @@ import Testing
 
     func stream(
         _ samples: [Int16], chunk: Int = 1600, _ change: (inout WhisperTranscriber.Streaming) -> Void = { _ in }
-    ) throws -> [TranscriptionResult] {
+    ) throws -> [TranscriptionResult] { try streamWithEvents(samples, chunk: chunk, change).results }
+
+    func streamWithEvents(
+        _ samples: [Int16], chunk: Int = 1600, _ change: (inout WhisperTranscriber.Streaming) -> Void = { _ in }
+    ) throws -> (results: [TranscriptionResult], events: [TimelineEvent]) {
         let session = Session()
         let recognizer = try session.recognizer(makeLive(change))
         try recognizer.accept(samples, chunk: chunk)
         try recognizer.finish()
         check(session.results, frames: samples.count)
-        return session.results
+        return (session.results, session.events)
     }
 
     /// Law A4 for what a recognizer sends by itself.
@@ -46,8 +50,9 @@ import Testing
 
     @Test func saysWhatIsSaidWhileItIsSaid() throws {
         let jfk = try Fixtures.jfk.get()
-        let results = try stream(jfk)
+        let (results, events) = try streamWithEvents(jfk)
         #expect(editDistance(finals(results), plainWords([RecognizerTests.jfkText])) <= 2)
+        #expect(events.isEmpty)
         // Final text comes all the way, not at the end, and volatile text before it.
         #expect(results.filter { $0.isFinal && !$0.isEmpty }.count >= 4)
         let first = try #require(results.first)
@@ -111,6 +116,20 @@ import Testing
             #expect(abs((said.last?.range?.end.seconds ?? -9) - place.upperBound) < 0.25)
         }
         #expect(abs(words.count - plainWords(sentences).count) <= 2)
+    }
+
+    /// Where the engine makes nothing of speech, or repeats itself, that is told: no text is lost in silence.
+    @Test func speechWithoutTextIsTold() throws {
+        let speech = try Fixtures.speech(String(repeating: "stop ", count: 40), speed: 260)
+        let end = 2 + Double(speech.count) / 16_000
+        let (results, events) = try streamWithEvents(Fixtures.silence(2) + speech + Fixtures.silence(2))
+        let said = finals(results).count
+        let silent = events.filter { [.speechWithoutText, .loopCut].contains($0.kind) }
+        #expect(said < 40 && !silent.isEmpty, "\(said) words, \(events)")
+        for event in events {
+            #expect(event.range.start.seconds > 1 && event.range.end.seconds < end + 1)
+            #expect(event.range.duration.seconds > 2 && !event.detail.isEmpty)
+        }
     }
 
     /// The end of the audio right behind the last word costs nothing.
