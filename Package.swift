@@ -146,9 +146,9 @@ let package = Package(
         test("StenoModelsTests", ["StenoModels", "ChildProcesses", "models"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk"]),
-        test("StenoTests", ["Steno", "StenoWhisper", "StenoVosk", "CAllocationCounter"]),
+        test("StenoTests", ["Steno", "StenoMedia", "StenoWhisper", "StenoVosk", "CAllocationCounter"]),
         test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
-        test("ProgramTests", ["record", "live-captions", "Steno", "PulseTestServer"]),
+        test("ProgramTests", ["record", "live-captions", "Steno", "StenoMedia", "PulseTestServer"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -28,6 +28,20 @@ struct ProgramTests {
         #expect((8000...16000).contains(try samples(of: file).count))
     }
 
+    @Test func recordingsToM4A() throws {
+        let folder = try Folder()
+        let (recorded, captioned) = (folder.path("a.m4a"), folder.path("b.m4a"))
+        #expect(try Program("record", ["--source", "file:\(jfk)", "--duration", "1", recorded]).wait() == 0)
+        #expect((16000...24000).contains(try samples(of: recorded).count))
+        let arguments = ["--replay", jfk, "--speed", "20", "--model", "nothing", "--record", captioned]
+        #expect(try Program("live-captions", arguments).wait() == 69)
+        #expect(try samples(of: captioned).count == samples(of: jfk).count)
+        for file in [recorded, captioned] {
+            #expect(try ChildProcess(["ffmpeg", "-v", "error", "-xerror", "-i", file, "-f", "null", "-"]).wait() == 0)
+            #expect(FileManager.default.contents(atPath: file)?.dropFirst(4).prefix(8) == Data("ftypM4A ".utf8))
+        }
+    }
+
     @Test func captionsOfAFileAreItsText() throws {
         let folder = try Folder()
         let (lines, vtt, flac) = (folder.path("a.jsonl"), folder.path("a.vtt"), folder.path("a.flac"))
@@ -102,7 +116,10 @@ struct ProgramTests {
         (66, "record", ["--source", "alsa:no such device", "x"]), (66, "record", ["--source", "file:no/such", "x"]),
         (69, "record", ["--source", "pulse", "x"]), (69, "live-captions", ["--source", "pulse:name"]),
         (73, "record", ["--source", "file:JFK", "/no/such/folder/x"]), (73, "record", ["--source", "file:JFK", "/"]),
-        (74, "record", ["--source", "file:JFK", "/dev/full"]), (73, "live-captions", ["--vtt", "/no/such/folder/x"]),
+        (74, "record", ["--source", "file:JFK", "/dev/full"]),
+        (74, "record", ["--source", "file:JFK", "--type", "m4a", "/dev/full"]),
+        (73, "record", ["--source", "file:JFK", "/no/such/folder/x.m4a"]),
+        (73, "live-captions", ["--vtt", "/no/such/folder/x"]),
     ])
     func failuresHaveTheirCodes(code: Int32, program: String, arguments: [String]) throws {
         let arguments = arguments.map { $0.replacing("JFK", with: jfk) }

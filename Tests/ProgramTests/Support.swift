@@ -1,6 +1,7 @@
 import Foundation
 import PulseTestServer
 import Steno
+import StenoMedia
 
 let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
 
@@ -72,7 +73,7 @@ func text(of path: String) -> String {
 
 /// All samples of a file, which must be readable to its end.
 func samples(of path: String) throws -> [Int16] {
-    let file = try AudioFileSource(path: path)
+    let file = try openAudio(path: path)
     var buffer = AudioBuffer(format: file.format, frameCapacity: 65536)
     var samples: [Int16] = []
     while try file.read(into: &buffer) == .frames {
