@@ -2,7 +2,6 @@ import ExampleRecognizers
 import ExampleSupport
 import Foundation
 import Steno
-import StenoMedia
 
 /// Many files into one folder, several at a time, with one model. A file that fails does not stop the others.
 struct Batch {
@@ -48,7 +47,7 @@ struct Batch {
                 if recognizer.backend == .whisper, recognizer.threads == nil {
                     recognizer.threads = max(1, ProcessInfo.processInfo.activeProcessorCount / options.jobs)
                 }
-                let identity = recognizer.identity
+                let identity = options.identity(of: recognizer)
                 try await transcribe(&pending, with: recognizer.load(isLive: false), identity, &summary)
             }
         } catch {
@@ -124,7 +123,7 @@ struct Batch {
             let transcription = FileTranscription(
                 checkpoint: checkpoint, transcriber: makeTranscriber
             ) { () throws(StenoError) in
-                let source = try openAudio(path: input)
+                let source = try options.open(input)
                 try makeFolder(folder)
                 return source
             }

@@ -2,7 +2,6 @@ import ExampleRecognizers
 import ExampleSupport
 import Foundation
 import Steno
-import StenoMedia
 
 /// Transcribes audio files: the shortest way from a file to a transcript, with everything a tool needs around it.
 @main
@@ -32,16 +31,16 @@ struct Transcribe {
             for file in options.files {
                 guard let path = options.checkpoint else {
                     let transcription = FileTranscription(transcriber: try makeTranscriber()) { () throws(StenoError) in
-                        try open(file)
+                        try options.open(file)
                     }
                     try await write(transcription, of: file, into: &output)
                     continue
                 }
                 let checkpoint = TranscriptionCheckpoint(
-                    path: path, audioPath: file, identity: options.recognizer.identity)
+                    path: path, audioPath: file, identity: options.identity(of: options.recognizer))
                 let transcription = FileTranscription(
                     checkpoint: checkpoint, transcriber: makeTranscriber
-                ) { () throws(StenoError) in try open(file) }
+                ) { () throws(StenoError) in try options.open(file) }
                 try await write(transcription, of: file, into: &output)
                 checkpoint.remove()
             }
@@ -52,10 +51,6 @@ struct Transcribe {
             // The text is all that it makes: that it cannot be made is no other case than that it cannot be written.
             return error.code == .cannotCreate ? .outputFailed : ExitCode(error)
         }
-    }
-
-    private static func open(_ file: String) throws(StenoError) -> sending any CaptureStream {
-        file == "-" ? try openAudio(descriptor: STDIN_FILENO) : try openAudio(path: file)
     }
 
     private static func write(

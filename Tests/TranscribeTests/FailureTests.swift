@@ -21,6 +21,10 @@ extension TranscribeTests {
 
     @Test func wrongUsage() throws {
         try expect(64, "which file?")
+        try expect(64, "--raw takes FORMAT,RATE,CHANNELS, such as s16le,16000,1, not s16le", "--raw", "s16le", jfk)
+        try expect(64, "S16 is not one of u8, s16le, s16be", "--raw", "S16,8000,1", jfk)
+        try expect(64, "a rate from 1 to 1000000 Hz, not 0", "--raw", "u8,0,1", jfk)
+        try expect(64, "from 1 to 1024 channels, not x", "--raw", "u8,8000,x", jfk)
         try expect(64, "no option --loud", "--loud", jfk)
         try expect(64, "--output needs a value", jfk, "--output")
         try expect(64, "--no-detector takes no value", "--no-detector=1", jfk)
