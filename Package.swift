@@ -80,12 +80,12 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "convert",
-            dependencies: ["Steno"],
+            dependencies: ["Steno", "ExampleSupport"],
             path: "Examples/convert",
             swiftSettings: settings),
         .executableTarget(
             name: "list-devices",
-            dependencies: ["StenoALSA", "StenoPulseAudio", "StenoAudio"],
+            dependencies: ["StenoALSA", "StenoPulseAudio", "StenoAudio", "ExampleSupport"],
             path: "Examples/list-devices",
             swiftSettings: settings),
         .executableTarget(
@@ -148,7 +148,9 @@ let package = Package(
         test("StenoVoskTests", ["StenoVosk"]),
         test("StenoTests", ["Steno", "StenoMedia", "StenoWhisper", "StenoVosk", "CAllocationCounter"]),
         test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
-        test("ProgramTests", ["record", "live-captions", "Steno", "StenoMedia", "PulseTestServer"]),
+        test(
+            "ProgramTests",
+            ["record", "live-captions", "list-devices", "convert", "Steno", "StenoMedia", "PulseTestServer"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -10,8 +10,7 @@ struct LiveCaptions {
     static func main() async {
         do {
             guard let options = try Options(Array(CommandLine.arguments.dropFirst())) else {
-                print(Options.help, terminator: "")
-                exit(0)
+                exit(printAll(Options.help, by: "live-captions").rawValue)
             }
             exit(await run(options).rawValue)
         } catch {

@@ -9,8 +9,7 @@ struct Record {
     static func main() async {
         do {
             guard let options = try Options(Array(CommandLine.arguments.dropFirst())) else {
-                print(Options.help, terminator: "")
-                exit(0)
+                exit(printAll(Options.help, by: "record").rawValue)
             }
             exit(await run(options).rawValue)
         } catch {

@@ -9,8 +9,7 @@ struct Transcribe {
     static func main() async {
         do {
             guard let options = try Options(Array(CommandLine.arguments.dropFirst())) else {
-                print(Options.help, terminator: "")
-                exit(0)
+                exit(printAll(Options.help, by: "transcribe").rawValue)
             }
             let work = Task { await run(options) }
             let interrupts = onInterrupt { work.cancel() }

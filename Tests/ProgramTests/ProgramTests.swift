@@ -111,6 +111,15 @@ struct ProgramTests {
     }
 
     @Test(arguments: [
+        ("record", ["--help"]), ("live-captions", ["--help"]), ("convert", ["--help"]), ("list-devices", []),
+        ("live-captions", ["--replay", "JFK", "--speed", "20"]),
+    ])
+    func outputThatCannotBeWritten(program: String, arguments: [String]) throws {
+        let arguments = arguments.map { $0.replacing("JFK", with: jfk) }
+        #expect(try Program(program, arguments, output: "/dev/full").wait() == 74)
+    }
+
+    @Test(arguments: [
         (64, "record", []), (64, "record", ["--type", "mp3", "x"]), (64, "record", ["--duration=", "x"]),
         (64, "live-captions", ["--speed", "0"]), (64, "live-captions", ["x"]),
         (66, "record", ["--source", "alsa:no such device", "x"]), (66, "record", ["--source", "file:no/such", "x"]),

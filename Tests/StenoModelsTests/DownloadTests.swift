@@ -214,7 +214,7 @@ import Testing
         #expect(store.status(of: "x").state == .unsupported && store.path(of: "x") == nil)
         await #expect { try await store.install("x") } throws: { ($0 as? StenoError)?.code == .modelUnknown }
         await #expect { try await store.verify("m") } throws: { ($0 as? StenoError)?.code == .modelNotInstalled }
-        try store.remove("m")
+        #expect { try store.remove("m") } throws: { ($0 as? StenoError)?.code == .modelNotInstalled }
     }
 
     @Test func removing() async throws {
@@ -224,6 +224,10 @@ import Testing
         #expect(store.path(of: "m") == nil && store.status(of: "m").state == .supported)
         let left = try FileManager.default.contentsOfDirectory(atPath: folder.path("models/.store"))
         #expect(left == ["m.lock"])
+        // What is left of an installation is something to remove.
+        try folder.write([1, 2], "models/.store/m.partial")
+        try store.remove("m")
+        #expect { try store.remove("m") } throws: { ($0 as? StenoError)?.code == .modelNotInstalled }
         try await #expect(contents(of: store.install("m")) == content)
     }
 }

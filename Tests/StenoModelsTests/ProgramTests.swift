@@ -50,6 +50,12 @@ import Testing
         #expect(text("err").contains("damaged"))
         #expect(try program("remove", "silero-v6.2.0").wait().status == 0)
         #expect(contents(of: path) == nil)
+        for command in ["remove", "verify"] {
+            #expect(try program(command, "silero-v6.2.0", errors: errors).wait().status == 69)
+            #expect(text("err") == "models: silero-v6.2.0: The model silero-v6.2.0 is not installed.\n")
+        }
+        #expect(try program("verify", errors: errors).wait().status == 0)
+        #expect(text("err") == "models: no model is installed in \(folder.path("models"))\n")
         #expect(try program("--offline", "install", "tiny", errors: errors).wait().status == 69)
         #expect(try program("install", "no-such").wait().status == 69)
         #expect(try program("--help").wait().status == 0 && program("install").wait().status == 64)
@@ -57,6 +63,16 @@ import Testing
         #expect(
             try program("--mirror", "http://127.0.0.1:\(server.port)/missing", "install", "silero-v6.2.0").wait().status
                 == 69)
+    }
+
+    @Test func outputThatCannotBeWritten() throws {
+        let errors = folder.path("err")
+        let mirror = ["--mirror", "file://" + root.appending(path: ".steno/models").path]
+        for command in [["--help"], ["list"], mirror + ["install", "silero-v6.2.0"], ["verify"]] {
+            let arguments = [productPath("models"), "--folder", folder.path("models")] + command
+            #expect(try ChildProcess(arguments, output: "/dev/full", errors: errors).wait().status == 74, "\(command)")
+            #expect(text("err").contains("cannot write to standard output: No space left on device"))
+        }
     }
 
     /// Killed at 100 random moments: the model is whole or not there, what came stays, and in the end it is right.

@@ -128,6 +128,8 @@ extension TranscribeTests {
         #expect(full.errors == "transcribe: cannot write to /dev/full: No space left on device\n")
         let standard = try run(["sh", "-c", #"exec "$@" >/dev/full"#, "sh"] + arguments([file]))
         #expect(standard.status == 74)
+        let help = try run(["sh", "-c", #"exec "$@" >/dev/full"#, "sh"] + arguments(["--help"]))
+        #expect(help.status == 74)
         let missing = try transcribe("--output", try #require(folder).path("no/such/folder.txt"), file)
         #expect(missing.status == 74)
     }
