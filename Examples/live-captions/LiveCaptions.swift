@@ -24,6 +24,8 @@ struct LiveCaptions {
         signal(SIGPIPE, SIG_IGN)
         let captions: Captions
         do throws(StenoError) {
+            // Before any file is made.
+            try options.recognizer.checkLanguage()
             captions = try Captions(format: options.format, vtt: options.vtt)
         } catch {
             Terminal.say("live-captions: \(error.message)\n")

@@ -83,6 +83,19 @@ struct ProgramTests {
         #expect(try Program("live-captions", arguments).wait() == 69)
     }
 
+    /// What can be known to be wrong is refused before there is a file.
+    @Test(arguments: ["xx", "de"])
+    func aLanguageThatTheModelDoesNotKnow(language: String) throws {
+        let folder = try Folder()
+        let (file, vtt, messages) = (folder.path("a.wav"), folder.path("a.vtt"), folder.path("messages"))
+        let arguments = ["--replay", jfk, "--language", language, "--record", file, "--vtt", vtt]
+        #expect(try Program("live-captions", arguments, errors: messages).wait() == 64)
+        #expect(text(of: messages).contains("does not know the language \"\(language)\""))
+        #expect(!FileManager.default.fileExists(atPath: file) && !FileManager.default.fileExists(atPath: vtt))
+        #expect(try Program("live-captions", arguments + ["--model", "nothing", "--speed", "20"]).wait() == 69)
+        #expect(try samples(of: file) == samples(of: jfk))
+    }
+
     @Test(arguments: [
         ("record", ["--source", "file:PLAYED", "LINK"]), ("live-captions", ["--replay", "PLAYED", "--record", "LINK"]),
         ("live-captions", ["--replay", "PLAYED", "--vtt", "LINK"]),
