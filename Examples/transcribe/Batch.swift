@@ -22,9 +22,11 @@ struct Batch {
         var (done, upToDate, notAudio) = (0, 0, 0)
         var seconds = 0.0
         var failures: [StenoError] = []
+        var isInterrupted = false
 
         /// The code of the failures where they have one in common.
         var code: ExitCode {
+            if isInterrupted { return .interrupted }
             let codes = Set(failures.map { ExitCode($0) })
             return codes.count > 1 ? .failed : codes.first ?? .done
         }
@@ -51,14 +53,19 @@ struct Batch {
                 try await transcribe(&pending, with: recognizer.load(isLive: false), identity, &summary)
             }
         } catch {
-            summary.failures.append(error)
-            Terminal.say("transcribe: \(error.message)\n")
+            if error.code == .cancelled {
+                summary.isInterrupted = true
+            } else {
+                summary.failures.append(error)
+                Terminal.say("transcribe: \(error.message)\n")
+            }
         }
         let elapsed = max(0.001, (ContinuousClock.now - start) / .seconds(1))
         var parts = ["\(summary.done) done"]
         if !summary.failures.isEmpty { parts.append("\(summary.failures.count) failed") }
         if summary.upToDate > 0 { parts.append("\(summary.upToDate) up to date") }
         if summary.notAudio > 0 { parts.append("\(summary.notAudio) not audio") }
+        if summary.isInterrupted { parts.append("interrupted") }
         let speed = String(
             format: "%.1f s of audio in %.1f s, %.1fx", summary.seconds, elapsed, summary.seconds / elapsed)
         Terminal.say("transcribe: \(parts.joined(separator: ", ")); \(speed)\n")

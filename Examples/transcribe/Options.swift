@@ -47,7 +47,7 @@ struct Options {
           --help              this text
 
         Exit codes: 0 done, 64 wrong usage, 65 not audio, 66 no such input, 69 model or engine missing, 70 decoding failed,
-        74 output failed, 130 interrupted (what was done by then is written).
+        74 output failed, 130 interrupted by Ctrl-C or SIGTERM (what was done by then is written; a second one ends at once).
 
         """
 

@@ -46,7 +46,7 @@ struct Transcribe {
             return .done
         } catch {
             Progress.clear()
-            Terminal.say("transcribe: \(error.message)\n")
+            Terminal.say("transcribe: \(error.code == .cancelled ? "interrupted" : error.message)\n")
             // The text is all that it makes: that it cannot be made is no other case than that it cannot be written.
             return error.code == .cannotCreate ? .outputFailed : ExitCode(error)
         }

@@ -137,7 +137,7 @@ extension TranscribeTests {
     // MARK: Interruption
 
     /// What was done by then is written, and valid.
-    @Test func anInterruptInTheMiddle() throws {
+    @Test(arguments: [SIGINT, SIGTERM]) func anInterruptInTheMiddle(signal: Int32) throws {
         let folder = try #require(folder)
         let long = try folder.file("long.wav") { ["sox", jfk, $0, "repeat", "50"] }
         let output = folder.path("long.json")
@@ -145,12 +145,25 @@ extension TranscribeTests {
         func size() -> Int { (try? Data(contentsOf: URL(fileURLWithPath: output)).count) ?? 0 }
         while size() < 100 { Thread.sleep(forTimeInterval: 0.02) }
         let instant = ContinuousClock.now
-        process.signal(SIGINT)
+        process.signal(signal)
         #expect(process.wait().status == 130)
         #expect(ContinuousClock.now - instant < .seconds(2))
+        #expect(try String(contentsOfFile: folder.path("errors"), encoding: .utf8) == "transcribe: interrupted\n")
         let transcript = try JSONReader.read(Data(contentsOf: URL(fileURLWithPath: output)))
         #expect(!transcript.segments.isEmpty)
         #expect(transcript.duration < MediaTime(value: 11 * 50, timescale: 1))
+    }
+
+    @Test func anInterruptOfManyFiles() throws {
+        let folder = try #require(folder)
+        let long = try folder.file("long.wav") { ["sox", jfk, $0, "repeat", "50"] }
+        let texts = folder.path("texts")
+        let process = try start(arguments(["--output-dir", texts, long, folder.path("missing.wav")]), in: folder)
+        while !FileManager.default.fileExists(atPath: texts) { Thread.sleep(forTimeInterval: 0.02) }
+        process.signal(SIGTERM)
+        #expect(process.wait().status == 130)
+        #expect(try String(contentsOfFile: folder.path("errors"), encoding: .utf8).contains("0 done, interrupted;"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: texts) == [])
     }
 
     /// Standard input that says nothing, as when a user forgot to redirect it.
