@@ -47,7 +47,7 @@ internal import StenoFiles
     private var isDraining = false
     private var hasEnded = false
     /// Whether something was lost just before, so that even a short gap is one.
-    private var isAfterDamage = false
+    private var isAfterLoss = false
     private var damage: StenoError?
     private var failedReads = 0
     /// The end in microseconds of the last packet of any track.
@@ -166,9 +166,26 @@ internal import StenoFiles
             hasFirstPacket = true
             unsafe findTrackEnd(packet)
         }
-        if unsafe packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 { isAfterDamage = true }
+        if unsafe isPause(packet.pointee) {
+            isAfterLoss = true
+            return
+        }
+        if unsafe packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 { isAfterLoss = true }
         let sent = unsafe avcodec_send_packet(codec, packet)
         if sent < 0 { noteDamage(sent, "a packet cannot be decoded") }
+    }
+
+    /// Whether it holds no speech: what a telephone sends in pauses (discontinuous transmission), which FFmpeg's decoders
+    /// take for damage. The frame behind it says how long the pause is.
+    private func isPause(_ packet: AVPacket) -> Bool {
+        guard unsafe (1...7).contains(packet.size), let type = unsafe packet.data.map({ unsafe $0[0] >> 3 & 15 }) else {
+            return false
+        }
+        switch unsafe codec?.pointee.codec_id {
+        case AV_CODEC_ID_AMR_NB: return type >= 8
+        case AV_CODEC_ID_AMR_WB: return type >= 9
+        default: return false
+        }
     }
 
     /// Says where the held frame belongs; false when nothing of it is audio.
@@ -181,7 +198,7 @@ internal import StenoFiles
         if time != steno_nopts() {
             let start = unsafe frames(time, stream.pointee.time_base)
             // As much as the times of a container may wander about the truth.
-            let tolerance = isAfterDamage ? rate / 200 : rate / 10
+            let tolerance = isAfterLoss ? rate / 200 : rate / 10
             if !hasPlaced {
                 origin = demuxer.start.map { frames($0, microseconds) } ?? start
                 if (0...rate / 10).contains(start - origin) { origin = start }
@@ -196,7 +213,7 @@ internal import StenoFiles
                 warn("the times in the file jump by \(Double(jump) / Double(rate)) s; the audio is kept as it comes")
             }
         }
-        isAfterDamage = false
+        isAfterLoss = false
         if let trackEnd { audio = audio.prefix(inputFrames(max(0, trackEnd - origin - position - gap))) }
         guard !audio.isEmpty else {
             gap = 0
@@ -227,7 +244,7 @@ internal import StenoFiles
     }
 
     private func noteDamage(_ status: Int32, _ what: String) {
-        isAfterDamage = true
+        isAfterLoss = true
         let name = demuxer.input.name
         damage =
             demuxer.input.failure.map { .system($0, "reading", name, otherwise: .fileReadFailed) }

@@ -58,13 +58,33 @@ import Testing
         }
     }
 
-    @Test func amr() throws {
-        // No encoder is free of patents on every machine: eight frames of silence of AMR-NB at 12.2 kbit/s.
-        let path = try folder.write(
-            Array("#!AMR\n".utf8) + (0..<50).flatMap { _ in [0x3C] + [UInt8](repeating: 0, count: 31) }, "a.amr")
-        let source = try MediaFileSource(path: path)
-        #expect(source.format.sampleRate == 8000 && source.format.channelCount == 1)
-        try #expect(readAll(source).samples.count == 8000)
+    /// What phones record, bare and in their container, in all modes of the codec. Here sox has its encoder.
+    @Test(arguments: 0...7)
+    func amr(mode: Int) throws {
+        let (bare, contained, spoken) = (folder.path("a.amr"), folder.path("a.3gp"), folder.path("8k.wav"))
+        let jfk = root.appending(path: ".steno/samples/jfk.wav").path
+        try run(["sox", jfk, "-r", "8000", "-c", "1", spoken])
+        try run(["sox", spoken, "-t", "amr-nb", "-C", "\(mode)", bare])
+        try ffmpeg("-i", bare, "-c:a", "copy", contained)
+        let speech = try readAll(openAudio(path: spoken)).samples
+        let part = Array(speech[26_000..<30_000])
+        for path in [bare, contained] {
+            let source = try MediaFileSource(path: path)
+            #expect(source.tracks.map(\.codec) == ["amr_nb"])
+            #expect(source.format.sampleRate == 8000 && source.format.channelLayout == .mono)
+            let content = try readAll(source)
+            #expect(content.samples.count == 88_000 && source.warnings.isEmpty)
+            // The encoder sends nothing in pauses, which in some modes it finds some of.
+            for gap in content.gaps {
+                let loudest = speech[gap].map(abs).max() ?? 0
+                #expect(loudest < 0.05, "\(gap)")
+            }
+            // The codec hears 5 ms ahead.
+            let found = try #require(offset(of: part, in: content.samples, range: 25_800..<26_300))
+            #expect((26_000...26_050).contains(found), "\(found)")
+        }
+        let cat = try PipedProcess(["cat", bare])
+        #expect(try readAll(openAudio(descriptor: cat.descriptor)).samples.count == 88_000)
     }
 
     /// Cutting the same audio otherwise changes nothing.
