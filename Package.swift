@@ -145,7 +145,7 @@ let package = Package(
         test("StenoMediaTests", ["StenoMedia", "StenoFiles", "CAllocationCounter"]),
         test("StenoModelsTests", ["StenoModels", "ChildProcesses", "models"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
-        test("StenoVoskTests", ["StenoVosk"]),
+        test("StenoVoskTests", ["StenoVosk", "Steno"]),
         test("StenoTests", ["Steno", "StenoMedia", "StenoWhisper", "StenoVosk", "CAllocationCounter"]),
         test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
         test(
