@@ -130,6 +130,8 @@ let package = Package(
             path: "Benchmarks/CConversionReference"),
 
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        // What several targets of tests need.
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .target(name: "ChildProcesses", path: "Tests/ChildProcesses", swiftSettings: settings),
         test("StenoAudioTests", ["StenoAudio"]),
         test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
@@ -141,16 +143,19 @@ let package = Package(
         test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
         test("StenoTestingTests", ["StenoAnalysis"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
-        test("StenoFilesTests", ["StenoFiles"]),
-        test("StenoMediaTests", ["StenoMedia", "StenoFiles", "CAllocationCounter"]),
-        test("StenoModelsTests", ["StenoModels", "ChildProcesses", "models"]),
+        test("StenoFilesTests", ["StenoFiles", "TestSupport"]),
+        test("StenoMediaTests", ["StenoMedia", "StenoFiles", "CAllocationCounter", "TestSupport"]),
+        test("StenoModelsTests", ["StenoModels", "ChildProcesses", "TestSupport", "models"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
         test("StenoVoskTests", ["StenoVosk", "Steno"]),
-        test("StenoTests", ["Steno", "StenoMedia", "StenoWhisper", "StenoVosk", "CAllocationCounter"]),
-        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
+        test("StenoTests", ["Steno", "StenoMedia", "StenoWhisper", "StenoVosk", "CAllocationCounter", "TestSupport"]),
+        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses", "TestSupport"]),
         test(
             "ProgramTests",
-            ["record", "live-captions", "list-devices", "convert", "Steno", "StenoMedia", "PulseTestServer"]),
+            [
+                "record", "live-captions", "list-devices", "convert", "Steno", "StenoMedia", "PulseTestServer",
+                "TestSupport",
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

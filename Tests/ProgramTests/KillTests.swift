@@ -2,6 +2,7 @@ import Foundation
 import PulseTestServer
 import Steno
 import Synchronization
+import TestSupport
 import Testing
 
 /// Law F1, with the programs themselves and `kill -9`. Ten random moments each; fifty with STENO_SOAK.

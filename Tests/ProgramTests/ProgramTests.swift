@@ -1,6 +1,7 @@
 import Foundation
 import PulseTestServer
 import Steno
+import TestSupport
 import Testing
 
 @Suite("The programs record and live-captions", .timeLimit(.minutes(2)))

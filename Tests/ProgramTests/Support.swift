@@ -2,8 +2,7 @@ import Foundation
 import PulseTestServer
 import Steno
 import StenoMedia
-
-let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+import TestSupport
 
 /// One of the package's programs at work.
 struct Program {
@@ -53,17 +52,6 @@ struct Program {
         child.signal(signal)
         return wait()
     }
-}
-
-/// A folder that goes away with the value.
-final class Folder: Sendable {
-    private let url = FileManager.default.temporaryDirectory.appending(path: "steno-programs-\(UUID())")
-
-    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func path(_ name: String) -> String { url.appending(path: name).path }
 }
 
 /// Empty where there is no file yet.

@@ -2,6 +2,7 @@ import Foundation
 import StenoAudio
 import StenoFiles
 import StenoMedia
+import TestSupport
 import Testing
 
 /// Files that ffmpeg wrote.
@@ -63,8 +64,8 @@ import Testing
     func amr(mode: Int) throws {
         let (bare, contained, spoken) = (folder.path("a.amr"), folder.path("a.3gp"), folder.path("8k.wav"))
         let jfk = root.appending(path: ".steno/samples/jfk.wav").path
-        try run(["sox", jfk, "-r", "8000", "-c", "1", spoken])
-        try run(["sox", spoken, "-t", "amr-nb", "-C", "\(mode)", bare])
+        try tool(["sox", jfk, "-r", "8000", "-c", "1", spoken])
+        try tool(["sox", spoken, "-t", "amr-nb", "-C", "\(mode)", bare])
         try ffmpeg("-i", bare, "-c:a", "copy", contained)
         let speech = try readAll(openAudio(path: spoken)).samples
         let part = Array(speech[26_000..<30_000])
@@ -167,7 +168,7 @@ import Testing
         let path = folder.path(name)
         let flags = ["f.mp4": "empty_moov+default_base_moof", "s.mp4": "faststart"][name]
         let codec = name.hasSuffix("webm") ? "libopus" : "aac"
-        try run(
+        try tool(
             ["ffmpeg", "-v", "error", "-y", "-i", wave, "-c:a", codec] + (flags.map { ["-movflags", $0] } ?? []) + [
                 path
             ])

@@ -3,6 +3,7 @@ import Steno
 import StenoMedia
 import StenoTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Live: the recording is the truth, and nothing of it is lost", .timeLimit(.minutes(2)))
@@ -202,17 +203,11 @@ struct LiveSessionTests {
             (100_001..<101_001).contains(frame) ? 0 : Float(Int16(truncatingIfNeeded: frame)) / 32768
         }
         #expect(heard.samples.withLock { $0 } == expected)
-        let ffmpeg = Process()
-        ffmpeg.executableURL = URL(filePath: "/usr/bin/env")
-        ffmpeg.arguments = ["ffmpeg", "-v", "error", "-i", path, "-f", "s16le", "-"]
-        let pipe = Pipe()
-        ffmpeg.standardOutput = pipe
-        try ffmpeg.run()
+        let raw = temporaryFile("raw")
+        defer { remove(raw) }
+        try tool("ffmpeg", "-v", "error", "-i", path, "-f", "s16le", raw)
         // It decodes the padding of the last packet too, of which the header tells.
-        let decoded = try #require(try pipe.fileHandleForReading.readToEnd()).count / 4
-        #expect((121_001..<121_001 + 1024).contains(decoded))
-        ffmpeg.waitUntilExit()
-        #expect(ffmpeg.terminationStatus == 0)
+        #expect((121_001..<121_001 + 1024).contains(try contents(of: raw).count / 4))
         #expect(try MediaFileSource(path: path).frameCount == 121_001)
     }
 

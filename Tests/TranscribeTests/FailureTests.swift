@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import Steno
+import TestSupport
 import Testing
 
 /// Each failure has its exit code and its sentence, and leaves no output.

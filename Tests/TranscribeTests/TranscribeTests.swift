@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import Steno
+import TestSupport
 import Testing
 
 /// The program as its users meet it. One at a time: a decode wants the processor for itself.
