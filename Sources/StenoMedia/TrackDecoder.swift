@@ -48,6 +48,8 @@ internal import StenoFiles
     private var hasEnded = false
     /// Whether something was lost just before, so that even a short gap is one.
     private var isAfterLoss = false
+    /// Whether the last packet was a pause, behind which nothing may come that says how long it is.
+    private var isInPause = false
     private var damage: StenoError?
     private var failedReads = 0
     /// The end in microseconds of the last packet of any track.
@@ -121,6 +123,12 @@ internal import StenoFiles
             if status == 0 {
                 if try place() { return gap > 0 ? .gap(gap) : .frames }
             } else if status == steno_averror_eof() || isDraining {
+                if isInPause {
+                    isInPause = false
+                    let end = frames(lastTime, microseconds) - origin
+                    gap = max(0, min(end, frameCount ?? .max) - position)
+                    if gap > 0 { return .gap(gap) }
+                }
                 hasEnded = true
                 try noteEnd()
                 return resamples ? .frames : .end
@@ -167,7 +175,7 @@ internal import StenoFiles
             unsafe findTrackEnd(packet)
         }
         if unsafe isPause(packet.pointee) {
-            isAfterLoss = true
+            (isAfterLoss, isInPause) = (true, hasPlaced)
             return
         }
         if unsafe packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 { isAfterLoss = true }
@@ -176,7 +184,7 @@ internal import StenoFiles
     }
 
     /// Whether it holds no speech: what a telephone sends in pauses (discontinuous transmission), which FFmpeg's decoders
-    /// take for damage. The frame behind it says how long the pause is.
+    /// take for damage. The frame behind it, or the end, says how long the pause is.
     private func isPause(_ packet: AVPacket) -> Bool {
         guard unsafe (1...7).contains(packet.size), let type = unsafe packet.data.map({ unsafe $0[0] >> 3 & 15 }) else {
             return false
@@ -213,7 +221,7 @@ internal import StenoFiles
                 warn("the times in the file jump by \(Double(jump) / Double(rate)) s; the audio is kept as it comes")
             }
         }
-        isAfterLoss = false
+        (isAfterLoss, isInPause) = (false, false)
         if let trackEnd { audio = audio.prefix(inputFrames(max(0, trackEnd - origin - position - gap))) }
         guard !audio.isEmpty else {
             gap = 0
