@@ -80,12 +80,12 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "convert",
-            dependencies: ["Steno"],
+            dependencies: ["Steno", "ExampleSupport"],
             path: "Examples/convert",
             swiftSettings: settings),
         .executableTarget(
             name: "list-devices",
-            dependencies: ["StenoALSA", "StenoPulseAudio", "StenoAudio"],
+            dependencies: ["StenoALSA", "StenoPulseAudio", "StenoAudio", "ExampleSupport"],
             path: "Examples/list-devices",
             swiftSettings: settings),
         .executableTarget(
@@ -130,6 +130,8 @@ let package = Package(
             path: "Benchmarks/CConversionReference"),
 
         .target(name: "CAllocationCounter", path: "Tests/CAllocationCounter"),
+        // What several targets of tests need.
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .target(name: "ChildProcesses", path: "Tests/ChildProcesses", swiftSettings: settings),
         test("StenoAudioTests", ["StenoAudio"]),
         test("StenoCaptureTests", ["StenoAudio", "CAllocationCounter"]),
@@ -141,14 +143,19 @@ let package = Package(
         test("StenoAnalysisTests", ["StenoAnalysis", "StenoSoxr", "CAllocationCounter"]),
         test("StenoTestingTests", ["StenoAnalysis"]),
         test("StenoTranscriptTests", ["StenoTranscript"]),
-        test("StenoFilesTests", ["StenoFiles"]),
-        test("StenoMediaTests", ["StenoMedia", "StenoFiles", "CAllocationCounter"]),
-        test("StenoModelsTests", ["StenoModels", "ChildProcesses", "models"]),
+        test("StenoFilesTests", ["StenoFiles", "TestSupport"]),
+        test("StenoMediaTests", ["StenoMedia", "StenoFiles", "CAllocationCounter", "TestSupport"]),
+        test("StenoModelsTests", ["StenoModels", "ChildProcesses", "TestSupport", "models"]),
         test("StenoWhisperTests", ["StenoWhisper", "Steno"]),
-        test("StenoVoskTests", ["StenoVosk"]),
-        test("StenoTests", ["Steno", "StenoWhisper", "StenoVosk", "CAllocationCounter"]),
-        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses"]),
-        test("ProgramTests", ["record", "live-captions", "Steno", "PulseTestServer"]),
+        test("StenoVoskTests", ["StenoVosk", "Steno"]),
+        test("StenoTests", ["Steno", "StenoMedia", "StenoWhisper", "StenoVosk", "CAllocationCounter", "TestSupport"]),
+        test("TranscribeTests", ["Steno", "StenoWhisper", "ChildProcesses", "TestSupport"]),
+        test(
+            "ProgramTests",
+            [
+                "record", "live-captions", "list-devices", "convert", "Steno", "StenoMedia", "PulseTestServer",
+                "TestSupport",
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

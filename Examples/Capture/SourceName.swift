@@ -37,13 +37,8 @@ package struct SourceName: Sendable {
     }
 
     /// - Parameter type: What will be recorded: a device is asked for what such a file takes.
-    package func makeSource(for type: AudioFileWriter.FileType? = nil) -> CaptureSource {
-        let request: CaptureFormatRequest =
-            switch type {
-            case .flac: .init(sampleFormat: .int24)
-            case .oggOpus: .init(sampleRate: 48000, channelCount: 2)
-            default: .init()
-            }
+    package func makeSource(for type: RecordingType? = nil) -> CaptureSource {
+        let request = type?.request ?? .init()
         switch kind {
         case .alsa:
             return CaptureSource { [name] () throws(StenoError) in
@@ -60,17 +55,6 @@ package struct SourceName: Sendable {
             return CaptureSource(configuration: configuration) { [name, speed] () throws(StenoError) in
                 ReplayStream(try openAudio(path: name ?? ""), speed: speed)
             }
-        }
-    }
-}
-
-extension AudioFileWriter.FileType {
-    /// What a file's name asks for; WAV where it does not say.
-    package init(pathExtension path: String) {
-        switch path.split(separator: ".").last?.lowercased() {
-        case "flac": self = .flac
-        case "opus", "ogg": self = .oggOpus
-        default: self = .wav
         }
     }
 }

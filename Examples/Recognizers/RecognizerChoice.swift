@@ -75,6 +75,17 @@ package struct RecognizerChoice: Sendable {
         }
     }
 
+    /// Throws where the model is there and does not know the language that was asked for. That it is missing or damaged
+    /// keeps nobody from recording. Blocks.
+    package func checkLanguage() throws(StenoError) {
+        guard backend == .whisper, let language else { return }
+        do throws(StenoError) {
+            try WhisperTranscriber.check(language: language, ofModelAt: modelPath)
+        } catch {
+            if error.code == .unsupportedLanguage { throw error }
+        }
+    }
+
     /// Loads the model; each call of what comes back makes a module for one session. Blocks.
     ///
     /// - Parameter isLive: Whether volatile text is shown.
@@ -83,7 +94,7 @@ package struct RecognizerChoice: Sendable {
     ) throws(StenoError) -> @Sendable () throws(StenoError) -> any TranscriberModule {
         switch backend {
         case .whisper:
-            let model = try WhisperModel(path: Models.path(of: model ?? "tiny.en"))
+            let model = try WhisperModel(path: modelPath)
             let detector = usesDetector ? try SileroModel(path: Models.detectorPath()) : nil
             var options = WhisperTranscriber.Options(language: language)
             options.threads = threads
@@ -95,8 +106,7 @@ package struct RecognizerChoice: Sendable {
                 try WhisperTranscriber(model: model, detector: detector, options: options)
             }
         case .vosk:
-            let model = try VoskModel(
-                path: model ?? Self.voskModelPath, library: VoskLibrary(path: Self.voskLibraryPath))
+            let model = try VoskModel(path: modelPath, library: VoskLibrary(path: Self.voskLibraryPath))
             var options = VoskTranscriber.Options()
             options.volatileResults = isLive ? .text : .off
             return { [options] () throws(StenoError) in try VoskTranscriber(model: model, options: options) }
@@ -105,14 +115,19 @@ package struct RecognizerChoice: Sendable {
 
     /// What the text of a file depends on besides its audio, for a checkpoint.
     package var identity: String {
-        let path = backend == .vosk ? model ?? Self.voskModelPath : Models.path(of: model ?? "tiny.en")
+        let path = modelPath
         let size = (try? URL(fileURLWithPath: path).resourceValues(forKeys: [.fileSizeKey]))?.fileSize ?? 0
         let numbers = threads.map(String.init) ?? "all"
         return "\(backend.rawValue) \(path) (\(size)), language \(language ?? "detected"), detector \(usesDetector), "
             + "threads \(numbers)"
     }
 
-    private static let voskModelPath = ".steno/vosk/model-ko"
+    private var modelPath: String {
+        switch backend {
+        case .whisper: Models.path(of: model ?? "tiny.en")
+        case .vosk: model ?? ".steno/vosk/model-ko"
+        }
+    }
 
     /// The library that Scripts/bootstrap-vosk brought, unless another one is named; nil leaves it to the loader.
     private static var voskLibraryPath: String? {

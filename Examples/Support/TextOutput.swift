@@ -31,6 +31,17 @@ package struct TextOutput: ~Copyable {
     }
 }
 
+/// Prints a whole text to standard output. Returns how a program ends that does nothing else; a failure it has said.
+package func printAll(_ text: String, by program: String) -> ExitCode {
+    do throws(StenoError) {
+        try TextOutput(path: "-").write(text)
+        return .done
+    } catch {
+        Terminal.say("\(program): \(error.message)\n")
+        return ExitCode(error)
+    }
+}
+
 /// Writes all of `text`, in one call where the system takes it so; false when it takes no more.
 func writeAll(_ text: String, to descriptor: Int32) -> Bool {
     var bytes = Array(text.utf8)[...]

@@ -1,3 +1,4 @@
+import ExampleSupport
 import Foundation
 import Steno
 
@@ -22,8 +23,7 @@ struct Convert {
         do throws(StenoError) {
             let arguments = try Arguments(CommandLine.arguments.dropFirst())
             guard let (input, output) = arguments.files else {
-                print(help, terminator: "")
-                return
+                exit(printAll(help, by: "convert").rawValue)
             }
             try convert(input, to: output, in: arguments.format, policy: arguments.policy)
         } catch {

@@ -10,8 +10,7 @@ struct LiveCaptions {
     static func main() async {
         do {
             guard let options = try Options(Array(CommandLine.arguments.dropFirst())) else {
-                print(Options.help, terminator: "")
-                exit(0)
+                exit(printAll(Options.help, by: "live-captions").rawValue)
             }
             exit(await run(options).rawValue)
         } catch {
@@ -25,15 +24,17 @@ struct LiveCaptions {
         signal(SIGPIPE, SIG_IGN)
         let captions: Captions
         do throws(StenoError) {
+            // Before any file is made.
+            try options.recognizer.checkLanguage()
             captions = try Captions(format: options.format, vtt: options.vtt)
         } catch {
             Terminal.say("live-captions: \(error.message)\n")
             return ExitCode(error)
         }
-        let type = options.recording.map { AudioFileWriter.FileType(pathExtension: $0) }
+        let type = options.recording.map { RecordingType(pathExtension: $0) }
         let session = LiveSession(
             source: options.source.makeSource(for: type),
-            recording: options.recording.map { .init(path: $0, type: type ?? .wav) },
+            recording: options.recording.flatMap { type?.recording(to: $0) },
             transcriber: LoadingTranscriber(options.recognizer))
         let interrupts = onInterrupt { Task { await session.stop() } }
         defer { withExtendedLifetime(interrupts) {} }
@@ -76,7 +77,7 @@ struct Options {
                               an audio file in real time (default: pulse)
           --replay FILE       the same as --source file:FILE
           --speed N           play the file N times as fast as real time
-          --record FILE       also record; FLAC or Ogg Opus by the extension of FILE, else WAV
+          --record FILE       also record; FLAC, Ogg Opus or M4A by the extension of FILE, else WAV
           --vtt FILE          also write the captions as WebVTT
           --format FORMAT     text, or jsonl: each result, volatile ones too, and each event on a line (default: text)
         \(RecognizerChoice.help)

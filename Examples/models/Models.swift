@@ -15,7 +15,7 @@ struct ModelsProgram {
         list     what there is to have, and what is here
         install  fetches models, or goes on fetching them; Ctrl-C stops, and what came stays
         verify   reads models through and compares them with their digests; without names, all that are here
-        remove   takes models away
+        remove   takes models away, and what is left of unfinished installations
 
         Options:
           --language TAG  list only models for this language, such as de or pt-BR
@@ -25,7 +25,7 @@ struct ModelsProgram {
           --help
 
         The exit code is 0 when all went well, 64 for a wrong command line, 65 for a damaged model, 69 when a model cannot
-        be had, 74 when the disk is full or fails, 75 when somebody else is installing the model, 130 when it was
+        be had, or is not installed and so cannot be verified or removed, 74 when the disk or the output fails, 75 when somebody else is installing the model, 130 when it was
         interrupted.
 
         """
@@ -57,8 +57,8 @@ struct ModelsProgram {
             }
         }
         switch command.action {
-        case .help: print(help, terminator: "")
-        case .list: list(store, language: command.language)
+        case .help: return printAll(help, by: "models").rawValue
+        case .list: return printAll(list(store, language: command.language), by: "models").rawValue
         case .install:
             for name in command.names {
                 await attempt(name) { () async throws(StenoError) in
@@ -66,15 +66,18 @@ struct ModelsProgram {
                     defer { bar.clear() }
                     let path = try await store.install(name) { bar.show($0) }
                     bar.clear()
-                    print(path)
+                    try TextOutput(path: "-").write(path + "\n")
                 }
             }
         case .verify:
             let installed = store.options.catalog.entries.map(\.name).filter { store.path(of: $0) != nil }
+            if command.names.isEmpty, installed.isEmpty {
+                Terminal.say("models: no model is installed in \(store.options.folder)\n")
+            }
             for name in command.names.isEmpty ? installed : command.names {
                 await attempt(name) { () async throws(StenoError) in
                     try await store.verify(name)
-                    print("\(name): right")
+                    try TextOutput(path: "-").write("\(name): right\n")
                 }
             }
         case .remove:
@@ -85,10 +88,10 @@ struct ModelsProgram {
         return code
     }
 
-    private static func list(_ store: ModelStore, language: String?) {
+    private static func list(_ store: ModelStore, language: String?) -> String {
         let catalog = store.options.catalog
         let entries = language.map { catalog.models(for: $0).map(\.entry) } ?? catalog.entries
-        for entry in entries {
+        let rows = entries.map { entry in
             let status = store.status(of: entry.name)
             let size = entry.size.map { "\(($0 + 500_000) / 1_000_000) MB" } ?? "?"
             let languages =
@@ -99,8 +102,9 @@ struct ModelsProgram {
                 languages.padding(to: 14),
                 entry.licence,
             ]
-            print(columns.joined(separator: " "))
+            return columns.joined(separator: " ") + "\n"
         }
+        return rows.joined()
     }
 
     private static func exitCode(_ error: StenoError) -> Int32 {
@@ -109,7 +113,7 @@ struct ModelsProgram {
             case .cancelled: .interrupted
             case .modelUnknown, .modelStoreOffline, .modelDownloadFailed, .modelNotInstalled: .unavailable
             case .modelChecksumMismatch, .modelArchiveInvalid: .notAudio
-            case .modelStoreFull, .modelStoreFailed: .outputFailed
+            case .modelStoreFull, .modelStoreFailed, .outputFailed: .outputFailed
             case .modelStoreBusy: .busy
             default: .failed
             }

@@ -9,8 +9,7 @@ struct Record {
     static func main() async {
         do {
             guard let options = try Options(Array(CommandLine.arguments.dropFirst())) else {
-                print(Options.help, terminator: "")
-                exit(0)
+                exit(printAll(Options.help, by: "record").rawValue)
             }
             exit(await run(options).rawValue)
         } catch {
@@ -22,7 +21,7 @@ struct Record {
     private static func run(_ options: Options) async -> ExitCode {
         let session = LiveSession(
             source: options.source.makeSource(for: options.type),
-            recording: .init(path: options.file, type: options.type), transcriber: nil)
+            recording: options.type.recording(to: options.file), transcriber: nil)
         let interrupts = onInterrupt { Task { await session.stop() } }
         defer { withExtendedLifetime(interrupts) {} }
         var area = LiveArea()
@@ -60,7 +59,7 @@ struct Options {
     var source = SourceName(kind: .pulse)
     /// Seconds; nil until the source ends or somebody stops it.
     var duration: Double?
-    var type = AudioFileWriter.FileType.wav
+    var type = RecordingType.wav
     var file = ""
 
     static let help = """
@@ -71,7 +70,7 @@ struct Options {
           --source SOURCE     alsa:NAME, pulse:NAME (both without :NAME for the default device), or file:PATH, which plays
                               an audio file in real time (default: pulse)
           --duration SECONDS  stop by itself
-          --type TYPE         wav, flac or opus (default: by the extension of FILE, else wav)
+          --type TYPE         wav, flac, opus or m4a (default: by the extension of FILE, else wav)
           --help              this text
 
         Exit codes: 0 done, 64 wrong usage, 65 source not audio, 66 no such device or source, 69 no server or device lost,
@@ -79,22 +78,10 @@ struct Options {
 
         """
 
-    private enum TypeName: String, CaseIterable {
-        case wav, flac, opus
-
-        var type: AudioFileWriter.FileType {
-            switch self {
-            case .wav: .wav
-            case .flac: .flac
-            case .opus: .oggOpus
-            }
-        }
-    }
-
     /// Nil when only the help is wanted.
     init?(_ arguments: [String]) throws(ArgumentReader.UsageError) {
         var reader = ArgumentReader(arguments)
-        var typeName: TypeName?
+        var type: RecordingType?
         var files: [String] = []
         while let argument = try reader.next() {
             switch argument {
@@ -102,7 +89,7 @@ struct Options {
             case .option("--help"), .option("-h"): return nil
             case .option("--source"): source = try SourceName(reader.value())
             case .option("--duration"): duration = try reader.number()
-            case .option("--type"): typeName = try reader.choice() as TypeName
+            case .option("--type"): type = try reader.choice() as RecordingType
             case .option: throw reader.unknownOption
             }
         }
@@ -110,6 +97,6 @@ struct Options {
         if files.count > 1 { throw .init("one file, not \(files.count)") }
         try source.check(output: file)
         self.file = file
-        type = typeName?.type ?? AudioFileWriter.FileType(pathExtension: file)
+        self.type = type ?? RecordingType(pathExtension: file)
     }
 }

@@ -2,7 +2,6 @@ import ExampleRecognizers
 import ExampleSupport
 import Foundation
 import Steno
-import StenoMedia
 
 /// Many files into one folder, several at a time, with one model. A file that fails does not stop the others.
 struct Batch {
@@ -23,9 +22,11 @@ struct Batch {
         var (done, upToDate, notAudio) = (0, 0, 0)
         var seconds = 0.0
         var failures: [StenoError] = []
+        var isInterrupted = false
 
         /// The code of the failures where they have one in common.
         var code: ExitCode {
+            if isInterrupted { return .interrupted }
             let codes = Set(failures.map { ExitCode($0) })
             return codes.count > 1 ? .failed : codes.first ?? .done
         }
@@ -48,18 +49,23 @@ struct Batch {
                 if recognizer.backend == .whisper, recognizer.threads == nil {
                     recognizer.threads = max(1, ProcessInfo.processInfo.activeProcessorCount / options.jobs)
                 }
-                let identity = recognizer.identity
+                let identity = options.identity(of: recognizer)
                 try await transcribe(&pending, with: recognizer.load(isLive: false), identity, &summary)
             }
         } catch {
-            summary.failures.append(error)
-            Terminal.say("transcribe: \(error.message)\n")
+            if error.code == .cancelled {
+                summary.isInterrupted = true
+            } else {
+                summary.failures.append(error)
+                Terminal.say("transcribe: \(error.message)\n")
+            }
         }
         let elapsed = max(0.001, (ContinuousClock.now - start) / .seconds(1))
         var parts = ["\(summary.done) done"]
         if !summary.failures.isEmpty { parts.append("\(summary.failures.count) failed") }
         if summary.upToDate > 0 { parts.append("\(summary.upToDate) up to date") }
         if summary.notAudio > 0 { parts.append("\(summary.notAudio) not audio") }
+        if summary.isInterrupted { parts.append("interrupted") }
         let speed = String(
             format: "%.1f s of audio in %.1f s, %.1fx", summary.seconds, elapsed, summary.seconds / elapsed)
         Terminal.say("transcribe: \(parts.joined(separator: ", ")); \(speed)\n")
@@ -124,7 +130,7 @@ struct Batch {
             let transcription = FileTranscription(
                 checkpoint: checkpoint, transcriber: makeTranscriber
             ) { () throws(StenoError) in
-                let source = try openAudio(path: input)
+                let source = try options.open(input)
                 try makeFolder(folder)
                 return source
             }

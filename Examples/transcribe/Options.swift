@@ -2,10 +2,13 @@ import ExampleRecognizers
 import ExampleSupport
 import Foundation
 import Steno
+import StenoMedia
 
 /// What the command line asks for.
 struct Options {
     var recognizer = RecognizerChoice()
+    /// What the files hold that have no header; nil where they have one.
+    var raw: RawFormat?
     /// nil prints lines with their times, for people.
     var format: TranscriptFormat?
     var output = "-"
@@ -27,6 +30,9 @@ struct Options {
         - is standard input.
 
         \(RecognizerChoice.help)
+          --raw FORMAT,RATE,CHANNELS
+                              each FILE is samples without a header, such as s16le,16000,1; FORMAT is one of
+                              \(RawFormat.names)
           --format FORMAT     txt, vtt, srt, json or jsonl (default: lines with times)
           --output FILE       where the text goes; - is standard output (default: -)
           --resume CHECKPOINT keep what is done of one long FILE in the file CHECKPOINT, and go on from there after an
@@ -41,7 +47,7 @@ struct Options {
           --help              this text
 
         Exit codes: 0 done, 64 wrong usage, 65 not audio, 66 no such input, 69 model or engine missing, 70 decoding failed,
-        74 output failed, 130 interrupted (what was done by then is written).
+        74 output failed, 130 interrupted by Ctrl-C or SIGTERM (what was done by then is written; a second one ends at once).
 
         """
 
@@ -52,6 +58,7 @@ struct Options {
             switch argument {
             case .operand(let file): files.append(file)
             case .option("--help"), .option("-h"): return nil
+            case .option("--raw"): raw = try RawFormat(reader.value())
             case .option("--format"): format = try reader.choice()
             case .option("--output"): output = try reader.value()
             case .option("--no-detector"): recognizer.usesDetector = false
@@ -102,5 +109,15 @@ struct Options {
         for file in files where isSameFile(file, output) {
             throw .init("the output would overwrite the input \(file)")
         }
+    }
+    /// - Parameter file: `-` is standard input.
+    func open(_ file: String) throws(StenoError) -> sending any CaptureStream {
+        if let raw { return try raw.open(file) }
+        return file == "-" ? try openAudio(descriptor: STDIN_FILENO) : try openAudio(path: file)
+    }
+
+    /// What the text of a file depends on besides its audio, for a checkpoint.
+    func identity(of recognizer: RecognizerChoice) -> String {
+        recognizer.identity + (raw.map { ", raw \($0.text)" } ?? "")
     }
 }

@@ -2,7 +2,6 @@ import ExampleRecognizers
 import ExampleSupport
 import Foundation
 import Steno
-import StenoMedia
 
 /// Transcribes audio files: the shortest way from a file to a transcript, with everything a tool needs around it.
 @main
@@ -10,8 +9,7 @@ struct Transcribe {
     static func main() async {
         do {
             guard let options = try Options(Array(CommandLine.arguments.dropFirst())) else {
-                print(Options.help, terminator: "")
-                exit(0)
+                exit(printAll(Options.help, by: "transcribe").rawValue)
             }
             let work = Task { await run(options) }
             let interrupts = onInterrupt { work.cancel() }
@@ -32,30 +30,26 @@ struct Transcribe {
             for file in options.files {
                 guard let path = options.checkpoint else {
                     let transcription = FileTranscription(transcriber: try makeTranscriber()) { () throws(StenoError) in
-                        try open(file)
+                        try options.open(file)
                     }
                     try await write(transcription, of: file, into: &output)
                     continue
                 }
                 let checkpoint = TranscriptionCheckpoint(
-                    path: path, audioPath: file, identity: options.recognizer.identity)
+                    path: path, audioPath: file, identity: options.identity(of: options.recognizer))
                 let transcription = FileTranscription(
                     checkpoint: checkpoint, transcriber: makeTranscriber
-                ) { () throws(StenoError) in try open(file) }
+                ) { () throws(StenoError) in try options.open(file) }
                 try await write(transcription, of: file, into: &output)
                 checkpoint.remove()
             }
             return .done
         } catch {
             Progress.clear()
-            Terminal.say("transcribe: \(error.message)\n")
+            Terminal.say("transcribe: \(error.code == .cancelled ? "interrupted" : error.message)\n")
             // The text is all that it makes: that it cannot be made is no other case than that it cannot be written.
             return error.code == .cannotCreate ? .outputFailed : ExitCode(error)
         }
-    }
-
-    private static func open(_ file: String) throws(StenoError) -> sending any CaptureStream {
-        file == "-" ? try openAudio(descriptor: STDIN_FILENO) : try openAudio(path: file)
     }
 
     private static func write(

@@ -32,7 +32,7 @@ actor LiveRecorder: AnalysisObserver {
     private let format: AudioFormat
     private let gapPolicy: GapPolicy
     private let progress: Lock<Progress>
-    private var file: AudioFileWriter?
+    private var file: (any AudioWriter)?
     /// Where the file's frames go next.
     let backlog: Backlog
 
@@ -50,7 +50,7 @@ actor LiveRecorder: AnalysisObserver {
     ///   - memoryDuration: seconds of audio that may wait in memory for the analyzer.
     ///   - lag: finds where the analyzer is late.
     private init(
-        source: CaptureSource, format: AudioFormat, file: sending AudioFileWriter?, store: SpilledAudio?,
+        source: CaptureSource, format: AudioFormat, file: sending (any AudioWriter)?, store: SpilledAudio?,
         gapPolicy: GapPolicy, memoryDuration: Double, lag: LagWatch
     ) {
         progress = Lock(Progress(lag: lag))
@@ -85,9 +85,9 @@ actor LiveRecorder: AnalysisObserver {
                     source: source, format: format, file: nil, store: nil, gapPolicy: gapPolicy,
                     memoryDuration: memoryDuration, lag: lag)
             }
-            let file = try AudioFileWriter(path: recording.path, type: recording.type, format: format)
+            let file = try recording.makeWriter(recording.path, format)
             let store: SpilledAudio
-            if let (offset, stored) = file.plainAudio {
+            if let (offset, stored) = (file as? AudioFileWriter)?.plainAudio {
                 store = try SpilledAudio(path: recording.path, offset: offset, stored: stored, format: format)
             } else {
                 let folder = URL(fileURLWithPath: recording.path).deletingLastPathComponent().path

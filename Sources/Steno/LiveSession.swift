@@ -16,14 +16,29 @@ public import StenoTranscript
 /// goes on, and the reason is thrown by ``results`` and stands in the ``Status`` and the ``Draft``. A recognizer that is
 /// slower than real time reads the recording back when it gets there (law A8).
 public actor LiveSession {
-    /// Where the audio goes.
-    public struct Recording: Sendable, Hashable {
+    /// Where the audio goes, and how it is written.
+    public struct Recording: Sendable {
+        /// Makes the file for what the source granted. Called once, on a thread that may block.
+        public typealias WriterFactory =
+            @Sendable (_ path: String, _ format: AudioFormat) throws(StenoError) -> sending any AudioWriter
+
         public var path: String
-        public var type: AudioFileWriter.FileType
+        let makeWriter: WriterFactory
 
         public init(path: String, type: AudioFileWriter.FileType = .wav) {
+            self.init(path: path) { (path, format) throws(StenoError) in
+                try AudioFileWriter(path: path, type: type, format: format)
+            }
+        }
+
+        /// A recording by another writer, such as that of `StenoMedia`:
+        ///
+        ///     LiveSession.Recording(path: "talk.m4a") { (path, format) throws(StenoError) in
+        ///         try MediaFileWriter(path: path, format: format)
+        ///     }
+        public init(path: String, writer makeWriter: @escaping WriterFactory) {
             self.path = path
-            self.type = type
+            self.makeWriter = makeWriter
         }
     }
 

@@ -20,7 +20,7 @@ public import StenoAudio
 /// opens.
 ///
 /// Not `Sendable`: one thread at a time.
-@safe public final class AudioFileWriter {
+@safe public final class AudioFileWriter: AudioWriter {
     public enum FileType: String, Sendable, CaseIterable {
         case wav
         case flac

@@ -15,7 +15,7 @@ internal import StenoFiles
 /// speakers are given some, none of them for low frequencies, so that each keeps its whole band.
 ///
 /// Not `Sendable`: one thread at a time.
-@safe public final class MediaFileWriter {
+@safe public final class MediaFileWriter: AudioWriter {
     public let format: AudioFormat
     /// Frames that are in the file or in its encoder.
     public private(set) var framesWritten: Int64 = 0

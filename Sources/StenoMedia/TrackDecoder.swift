@@ -47,7 +47,9 @@ internal import StenoFiles
     private var isDraining = false
     private var hasEnded = false
     /// Whether something was lost just before, so that even a short gap is one.
-    private var isAfterDamage = false
+    private var isAfterLoss = false
+    /// Whether the last packet was a pause, behind which nothing may come that says how long it is.
+    private var isInPause = false
     private var damage: StenoError?
     private var failedReads = 0
     /// The end in microseconds of the last packet of any track.
@@ -121,6 +123,12 @@ internal import StenoFiles
             if status == 0 {
                 if try place() { return gap > 0 ? .gap(gap) : .frames }
             } else if status == steno_averror_eof() || isDraining {
+                if isInPause {
+                    isInPause = false
+                    let end = frames(lastTime, microseconds) - origin
+                    gap = max(0, min(end, frameCount ?? .max) - position)
+                    if gap > 0 { return .gap(gap) }
+                }
                 hasEnded = true
                 try noteEnd()
                 return resamples ? .frames : .end
@@ -166,9 +174,26 @@ internal import StenoFiles
             hasFirstPacket = true
             unsafe findTrackEnd(packet)
         }
-        if unsafe packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 { isAfterDamage = true }
+        if unsafe isPause(packet.pointee) {
+            (isAfterLoss, isInPause) = (true, hasPlaced)
+            return
+        }
+        if unsafe packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 { isAfterLoss = true }
         let sent = unsafe avcodec_send_packet(codec, packet)
         if sent < 0 { noteDamage(sent, "a packet cannot be decoded") }
+    }
+
+    /// Whether it holds no speech: what a telephone sends in pauses (discontinuous transmission), which FFmpeg's decoders
+    /// take for damage. The frame behind it, or the end, says how long the pause is.
+    private func isPause(_ packet: AVPacket) -> Bool {
+        guard unsafe (1...7).contains(packet.size), let type = unsafe packet.data.map({ unsafe $0[0] >> 3 & 15 }) else {
+            return false
+        }
+        switch unsafe codec?.pointee.codec_id {
+        case AV_CODEC_ID_AMR_NB: return type >= 8
+        case AV_CODEC_ID_AMR_WB: return type >= 9
+        default: return false
+        }
     }
 
     /// Says where the held frame belongs; false when nothing of it is audio.
@@ -181,7 +206,7 @@ internal import StenoFiles
         if time != steno_nopts() {
             let start = unsafe frames(time, stream.pointee.time_base)
             // As much as the times of a container may wander about the truth.
-            let tolerance = isAfterDamage ? rate / 200 : rate / 10
+            let tolerance = isAfterLoss ? rate / 200 : rate / 10
             if !hasPlaced {
                 origin = demuxer.start.map { frames($0, microseconds) } ?? start
                 if (0...rate / 10).contains(start - origin) { origin = start }
@@ -196,7 +221,7 @@ internal import StenoFiles
                 warn("the times in the file jump by \(Double(jump) / Double(rate)) s; the audio is kept as it comes")
             }
         }
-        isAfterDamage = false
+        (isAfterLoss, isInPause) = (false, false)
         if let trackEnd { audio = audio.prefix(inputFrames(max(0, trackEnd - origin - position - gap))) }
         guard !audio.isEmpty else {
             gap = 0
@@ -227,7 +252,7 @@ internal import StenoFiles
     }
 
     private func noteDamage(_ status: Int32, _ what: String) {
-        isAfterDamage = true
+        isAfterLoss = true
         let name = demuxer.input.name
         damage =
             demuxer.input.failure.map { .system($0, "reading", name, otherwise: .fileReadFailed) }

@@ -127,13 +127,13 @@ public final class ModelStore: Sendable {
 
     /// Removes a model, and what is left of unfinished installations.
     ///
-    /// - Throws: `modelUnknown`, `modelStoreBusy`, `modelStoreFailed`.
+    /// - Throws: `modelUnknown`, `modelNotInstalled` when there is nothing of it, `modelStoreBusy`, `modelStoreFailed`.
     public func remove(_ name: String) throws(StenoError) {
         let place = Place(try entry(name), options)
-        guard FileManager.default.fileExists(atPath: options.folder) else { return }
+        guard FileManager.default.fileExists(atPath: options.folder) else { throw notInstalled(name) }
         let lock = try place.lock()
         defer { lock.unlock() }
-        try place.removeAll()
+        guard try place.removeAll() else { throw notInstalled(name) }
     }
 
     /// Reads a model through and compares it with the digests of the catalogue, or those that were recorded when it was
@@ -142,7 +142,7 @@ public final class ModelStore: Sendable {
     /// - Throws: `modelUnknown`, `modelNotInstalled`, `modelChecksumMismatch`, `modelStoreFailed`, `cancelled`.
     public func verify(_ name: String) async throws(StenoError) {
         let place = Place(try entry(name), options)
-        guard place.isInstalled else { throw StenoError(.modelNotInstalled, "The model \(name) is not installed.") }
+        guard place.isInstalled else { throw notInstalled(name) }
         try await Verifier().verify(place)
     }
 
@@ -151,6 +151,10 @@ public final class ModelStore: Sendable {
         nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
         func verify(_ place: Place) throws(StenoError) { try place.verify() }
+    }
+
+    private func notInstalled(_ name: String) -> StenoError {
+        StenoError(.modelNotInstalled, "The model \(name) is not installed.")
     }
 
     private func entry(_ name: String) throws(StenoError) -> ModelEntry {

@@ -109,21 +109,28 @@ extension Place {
         return FileLock(descriptor: descriptor)
     }
 
-    /// Removes the model and all that belongs to it but the lock, which others may be waiting for.
-    func removeAll() throws(StenoError) {
+    /// Removes the model and all that belongs to it but the lock, which others may be waiting for. False when there was
+    /// nothing.
+    @discardableResult
+    func removeAll() throws(StenoError) -> Bool {
         // At once away, then bit by bit.
-        try delete(removed)
+        var hasRemoved = try delete(removed)
         if unsafe rename(path, removed) != 0, errno != ENOENT { throw .store(errno, "removing", path) }
         for path in [
             removed, receiptPath, receiptPath + ".new", partial, partial + ".origin", partial + ".origin.new",
             unpacking,
-        ] { try delete(path) }
+        ] where try delete(path) { hasRemoved = true }
+        return hasRemoved
     }
 
-    private func delete(_ path: String) throws(StenoError) {
+    /// False when there is nothing.
+    @discardableResult
+    private func delete(_ path: String) throws(StenoError) -> Bool {
         do {
             try FileManager.default.removeItem(atPath: path)
+            return true
         } catch CocoaError.fileNoSuchFile {
+            return false
         } catch {
             throw StenoError(.modelStoreFailed, "removing \(path.debugDescription): \(error)", underlying: error)
         }
@@ -216,7 +223,7 @@ extension Place {
             if unsafe rename(path, removed) != 0, errno != ENOENT { throw .store(errno, "removing", path) }
         }
         guard unsafe rename(whole, path) == 0 else { throw .store(errno, "completing", path) }
-        for leftover in [partial, partial + ".origin", unpacking, removed] { try? delete(leftover) }
+        for leftover in [partial, partial + ".origin", unpacking, removed] { _ = try? delete(leftover) }
         let folder = unsafe open(options.folder, O_RDONLY | O_CLOEXEC)
         if folder >= 0 {
             fsync(folder)

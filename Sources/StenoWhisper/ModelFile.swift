@@ -37,8 +37,8 @@ struct ModelFile: ~Copyable {
     deinit { unsafe _ = fclose(file) }
 
     /// Throws when whisper.cpp cannot load the file as a Whisper model. Blocks: reads the vocabulary and the heads of
-    /// all tensors.
-    static func checkWhisper(_ path: String) throws(StenoError) {
+    /// all tensors. Returns the size of the vocabulary.
+    static func checkWhisper(_ path: String) throws(StenoError) -> Int32 {
         var file = try ModelFile(path: path)
         try file.checkMagic()
         let header = try file.integers(11)
@@ -69,6 +69,7 @@ struct ModelFile: ~Copyable {
             try unsafe file.read(Int(length), into: &token)
         }
         try file.checkTensors(11 + 15 * Int(audioLayers) + 24 * Int(textLayers))
+        return vocabulary
     }
 
     /// Throws when whisper.cpp cannot load the file as a Silero detector. Blocks.

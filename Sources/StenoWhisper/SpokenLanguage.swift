@@ -16,14 +16,23 @@ enum SpokenLanguage {
         return code == "jw" ? "jv" : code
     }
 
+    /// What a model with a vocabulary of this size understands, as BCP 47 codes in alphabetical order.
+    static func codes(vocabulary: Int32) -> [String] {
+        // The last language came with the third large model, which has one token more.
+        let count: Int32 = vocabulary < 51865 ? 1 : vocabulary < 51866 ? 99 : 100
+        return (0..<count).compactMap(code).sorted()
+    }
+
     /// Whisper's name for a BCP 47 tag such as `EN-us`, `zh_CN` or `zh-Hant`, of which only the language counts.
-    static func name(of tag: String, in model: WhisperModel) throws(StenoError) -> String {
+    static func name(
+        of tag: String, among languages: [String], ofModelAt path: String
+    ) throws(StenoError) -> String {
         let language = tag.lowercased().prefix { $0 != "-" && $0 != "_" }
         let name = aliases[String(language)] ?? String(language)
-        guard model.languages.contains(name == "jw" ? "jv" : name) else {
-            let known = model.languages.joined(separator: ", ")
+        guard languages.contains(name == "jw" ? "jv" : name) else {
+            let known = languages.joined(separator: ", ")
             throw StenoError(
-                .unsupportedLanguage, "The model \(model.path) does not know the language \"\(tag)\", but: \(known).")
+                .unsupportedLanguage, "The model \(path) does not know the language \"\(tag)\", but: \(known).")
         }
         return name
     }

@@ -28,7 +28,7 @@ public final class WhisperModel: @unchecked Sendable {
     ///   it is a directory, empty, a Git LFS pointer, no Whisper model, incomplete or truncated; the message says which.
     public init(path: String) throws(StenoError) {
         precondition(WhisperLog.isTaken)
-        try ModelFile.checkWhisper(path)
+        let vocabulary = try ModelFile.checkWhisper(path)
         // A library that comes with its back ends as plug-ins has none until they are loaded.
         if ggml_backend_dev_count() == 0 { ggml_backend_load_all() }
         guard ggml_backend_dev_count() > 0 else {
@@ -42,9 +42,7 @@ public final class WhisperModel: @unchecked Sendable {
         unsafe self.context = context
         kind = unsafe String(cString: whisper_model_type_readable(context))
         isMultilingual = unsafe whisper_is_multilingual(context) != 0
-        // The last language came with the third large model, which has one token more.
-        let count = unsafe !isMultilingual ? 1 : whisper_n_vocab(context) >= 51866 ? 100 : 99
-        languages = (0..<Int32(count)).compactMap(SpokenLanguage.code).sorted()
+        languages = SpokenLanguage.codes(vocabulary: vocabulary)
     }
 
     deinit { unsafe whisper_free(context) }

@@ -129,7 +129,7 @@ public final class WhisperTranscriber: TranscriberModule {
                 .unsupportedOption, "The model \(model.path) is for English only and cannot translate.")
         }
         if let tag = options.language {
-            language = try SpokenLanguage.name(of: tag, in: model)
+            language = try SpokenLanguage.name(of: tag, among: model.languages, ofModelAt: model.path)
         } else {
             language = model.isMultilingual ? nil : "en"
         }
@@ -139,6 +139,15 @@ public final class WhisperTranscriber: TranscriberModule {
         self.options = options
         self.threads = threads
         parallelWindows = min(windows, threads)
+    }
+
+    /// Whether a model knows a language, without loading it: for a program that wants to refuse before it records.
+    /// Blocks: reads parts of the file.
+    ///
+    /// - Throws: `module.unsupportedLanguage` where it does not, and as ``WhisperModel/init(path:)``.
+    public static func check(language tag: String, ofModelAt path: String) throws(StenoError) {
+        let languages = SpokenLanguage.codes(vocabulary: try ModelFile.checkWhisper(path))
+        _ = try SpokenLanguage.name(of: tag, among: languages, ofModelAt: path)
     }
 
     public var capabilities: TranscriberCapabilities {

@@ -1,6 +1,7 @@
 import Foundation
 import PulseTestServer
 import Steno
+import TestSupport
 import Testing
 
 @Suite("The programs record and live-captions", .timeLimit(.minutes(2)))
@@ -26,6 +27,20 @@ struct ProgramTests {
         let file = folder.path("a.wav")
         #expect(try Program("record", ["--source", "file:\(jfk)", "--duration", "0.5", file]).wait() == 0)
         #expect((8000...16000).contains(try samples(of: file).count))
+    }
+
+    @Test func recordingsToM4A() throws {
+        let folder = try Folder()
+        let (recorded, captioned) = (folder.path("a.m4a"), folder.path("b.m4a"))
+        #expect(try Program("record", ["--source", "file:\(jfk)", "--duration", "1", recorded]).wait() == 0)
+        #expect((16000...24000).contains(try samples(of: recorded).count))
+        let arguments = ["--replay", jfk, "--speed", "20", "--model", "nothing", "--record", captioned]
+        #expect(try Program("live-captions", arguments).wait() == 69)
+        #expect(try samples(of: captioned).count == samples(of: jfk).count)
+        for file in [recorded, captioned] {
+            #expect(try ChildProcess(["ffmpeg", "-v", "error", "-xerror", "-i", file, "-f", "null", "-"]).wait() == 0)
+            #expect(FileManager.default.contents(atPath: file)?.dropFirst(4).prefix(8) == Data("ftypM4A ".utf8))
+        }
     }
 
     @Test func captionsOfAFileAreItsText() throws {
@@ -71,6 +86,19 @@ struct ProgramTests {
         #expect(try Program("live-captions", arguments).wait() == 69)
     }
 
+    /// What can be known to be wrong is refused before there is a file.
+    @Test(arguments: ["xx", "de"])
+    func aLanguageThatTheModelDoesNotKnow(language: String) throws {
+        let folder = try Folder()
+        let (file, vtt, messages) = (folder.path("a.wav"), folder.path("a.vtt"), folder.path("messages"))
+        let arguments = ["--replay", jfk, "--language", language, "--record", file, "--vtt", vtt]
+        #expect(try Program("live-captions", arguments, errors: messages).wait() == 64)
+        #expect(text(of: messages).contains("does not know the language \"\(language)\""))
+        #expect(!FileManager.default.fileExists(atPath: file) && !FileManager.default.fileExists(atPath: vtt))
+        #expect(try Program("live-captions", arguments + ["--model", "nothing", "--speed", "20"]).wait() == 69)
+        #expect(try samples(of: file) == samples(of: jfk))
+    }
+
     @Test(arguments: [
         ("record", ["--source", "file:PLAYED", "LINK"]), ("live-captions", ["--replay", "PLAYED", "--record", "LINK"]),
         ("live-captions", ["--replay", "PLAYED", "--vtt", "LINK"]),
@@ -99,12 +127,24 @@ struct ProgramTests {
     }
 
     @Test(arguments: [
+        ("record", ["--help"]), ("live-captions", ["--help"]), ("convert", ["--help"]), ("list-devices", []),
+        ("live-captions", ["--replay", "JFK", "--speed", "20"]),
+    ])
+    func outputThatCannotBeWritten(program: String, arguments: [String]) throws {
+        let arguments = arguments.map { $0.replacing("JFK", with: jfk) }
+        #expect(try Program(program, arguments, output: "/dev/full").wait() == 74)
+    }
+
+    @Test(arguments: [
         (64, "record", []), (64, "record", ["--type", "mp3", "x"]), (64, "record", ["--duration=", "x"]),
         (64, "live-captions", ["--speed", "0"]), (64, "live-captions", ["x"]),
         (66, "record", ["--source", "alsa:no such device", "x"]), (66, "record", ["--source", "file:no/such", "x"]),
         (69, "record", ["--source", "pulse", "x"]), (69, "live-captions", ["--source", "pulse:name"]),
         (73, "record", ["--source", "file:JFK", "/no/such/folder/x"]), (73, "record", ["--source", "file:JFK", "/"]),
-        (74, "record", ["--source", "file:JFK", "/dev/full"]), (73, "live-captions", ["--vtt", "/no/such/folder/x"]),
+        (74, "record", ["--source", "file:JFK", "/dev/full"]),
+        (74, "record", ["--source", "file:JFK", "--type", "m4a", "/dev/full"]),
+        (73, "record", ["--source", "file:JFK", "/no/such/folder/x.m4a"]),
+        (73, "live-captions", ["--vtt", "/no/such/folder/x"]),
     ])
     func failuresHaveTheirCodes(code: Int32, program: String, arguments: [String]) throws {
         let arguments = arguments.map { $0.replacing("JFK", with: jfk) }

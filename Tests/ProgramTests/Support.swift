@@ -1,8 +1,8 @@
 import Foundation
 import PulseTestServer
 import Steno
-
-let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+import StenoMedia
+import TestSupport
 
 /// One of the package's programs at work.
 struct Program {
@@ -54,17 +54,6 @@ struct Program {
     }
 }
 
-/// A folder that goes away with the value.
-final class Folder: Sendable {
-    private let url = FileManager.default.temporaryDirectory.appending(path: "steno-programs-\(UUID())")
-
-    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func path(_ name: String) -> String { url.appending(path: name).path }
-}
-
 /// Empty where there is no file yet.
 func text(of path: String) -> String {
     String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
@@ -72,7 +61,7 @@ func text(of path: String) -> String {
 
 /// All samples of a file, which must be readable to its end.
 func samples(of path: String) throws -> [Int16] {
-    let file = try AudioFileSource(path: path)
+    let file = try openAudio(path: path)
     var buffer = AudioBuffer(format: file.format, frameCapacity: 65536)
     var samples: [Int16] = []
     while try file.read(into: &buffer) == .frames {

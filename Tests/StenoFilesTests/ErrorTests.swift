@@ -1,6 +1,7 @@
 import Foundation
 import StenoAudio
 import StenoFiles
+import TestSupport
 import Testing
 
 @Suite struct ErrorTests {
@@ -78,7 +79,7 @@ import Testing
     /// Case 039: a fault after real audio is the end with a warning, one at the first read the failure of the whole.
     @Test func faultInTheMiddleOfAFile() throws {
         let path = folder.path("a.flac")
-        try run("sox", "-n", "-r", "16000", "-b", "16", path, "synth", "4", "whitenoise")
+        try tool("sox", "-n", "-r", "16000", "-b", "16", path, "synth", "4", "whitenoise")
         let whole = try contents(of: path)
         let cut = try folder.write(Array(whole[..<(whole.count / 2)]), "cut.flac")
         let source = try AudioFileSource(path: cut)
@@ -97,7 +98,7 @@ import Testing
     /// Wherever a file is cut off before its second frame, it is damaged or holds its first frame: never empty.
     @Test func cutOffAtTheStart() throws {
         let path = folder.path("a.flac")
-        try run("sox", "-n", "-r", "16000", "-b", "16", path, "synth", "4", "whitenoise")
+        try tool("sox", "-n", "-r", "16000", "-b", "16", path, "synth", "4", "whitenoise")
         let whole = try contents(of: path)
         for end in [5, 20, 41, 42, 43, 60, 90, 120, 1000, 4000, 7000] {
             let cut = try folder.write(Array(whole[..<end]), "\(end).flac")

@@ -1,6 +1,7 @@
 import Foundation
 import StenoAudio
 import StenoFiles
+import TestSupport
 import Testing
 
 /// Files that sox and ffmpeg wrote, read from the disk and through a pipe.
@@ -49,7 +50,7 @@ import Testing
     }
 
     @Test func sphereAndRF64() throws {
-        try run("sox", wav, folder.path("a.sph"))
+        try tool("sox", wav, folder.path("a.sph"))
         try ffmpeg("-i", wav, "-rf64", "always", folder.path("a.rf64.wav"))
         for name in ["a.sph", "a.rf64.wav"] {
             try bothWays(folder.path(name)) { source, _ in try #expect(readAll(source) == samples) }
@@ -62,7 +63,7 @@ import Testing
         let values = noise(6000, as: Int32.self).map { $0 & ~0xFF }
         let raw = try folder.write(little(values), "x.s32")
         let path = folder.path("a." + type)
-        try run("sox", "-D", "-t", "s32", "-r", "48000", "-c", "3", raw, "-b", "24", path)
+        try tool("sox", "-D", "-t", "s32", "-r", "48000", "-c", "3", raw, "-b", "24", path)
         try bothWays(path) { source, _ in
             #expect(source.format.sampleFormat == .int32)
             try #expect(readAll(source) == values)
@@ -72,8 +73,8 @@ import Testing
     @Test func compandedAndADPCM() throws {
         for (encoding, codec) in [("u-law", "U-Law"), ("a-law", "A-Law")] {
             let path = folder.path(encoding + ".wav")
-            try run("sox", "-D", wav, "-e", encoding, path)
-            try run("sox", "-D", path, "-e", "signed", "-b", "16", "-t", "s16", folder.path("out.s16"))
+            try tool("sox", "-D", wav, "-e", encoding, path)
+            try tool("sox", "-D", path, "-e", "signed", "-b", "16", "-t", "s16", folder.path("out.s16"))
             let expected = try contents(of: folder.path("out.s16"))
             try bothWays(path) { source, _ in
                 #expect(source.codec == codec)
@@ -82,7 +83,7 @@ import Testing
         }
         for codec in ["ima-adpcm", "ms-adpcm", "gsm-full-rate"] {
             let path = folder.path(codec + ".wav")
-            try run("sox", "-D", wav, "-r", "8000", "-c", "1", "-e", codec, path)
+            try tool("sox", "-D", wav, "-r", "8000", "-c", "1", "-e", codec, path)
             try bothWays(path) { source, _ in
                 let count = try readAll(source, as: Int16.self).count
                 #expect(source.frameCount == Int64(count))
@@ -153,7 +154,7 @@ import Testing
     }
 
     @Test func channelsWithoutPositions() throws {
-        try run("sox", "-n", "-r", "8000", "-c", "4", folder.path("a.au"), "trim", "0", "1")
+        try tool("sox", "-n", "-r", "8000", "-c", "4", folder.path("a.au"), "trim", "0", "1")
         try #expect(AudioFileSource(path: folder.path("a.au")).format.channelLayout == .discrete(4))
     }
 

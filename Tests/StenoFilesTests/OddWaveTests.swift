@@ -1,6 +1,7 @@
 import Foundation
 import StenoAudio
 import StenoFiles
+import TestSupport
 import Testing
 
 /// WAV files whose header is odd (law F2, cases 039 and 051 to 061).

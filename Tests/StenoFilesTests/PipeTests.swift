@@ -1,6 +1,7 @@
 import Foundation
 import StenoAudio
 import StenoFiles
+import TestSupport
 import Testing
 
 /// Input that comes in its own time and cannot be read twice.

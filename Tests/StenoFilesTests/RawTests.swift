@@ -1,6 +1,7 @@
 import Foundation
 import StenoAudio
 import StenoFiles
+import TestSupport
 import Testing
 
 @Suite struct RawTests {

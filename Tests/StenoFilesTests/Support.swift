@@ -1,61 +1,13 @@
 import Foundation
 import StenoAudio
 import StenoFiles
+import TestSupport
 
-/// A folder of its own for each test, removed with its last reference.
-final class Folder {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: "steno-files-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func path(_ name: String) -> String { url.path(percentEncoded: false) + "/" + name }
-
-    func write(_ bytes: [UInt8], _ name: String = "x.wav") throws -> String {
-        try Data(bytes).write(to: URL(filePath: path(name)))
-        return path(name)
-    }
+extension Folder {
+    func write(_ bytes: [UInt8]) throws -> String { try write(bytes, "x.wav") }
 }
 
-func contents(of path: String) throws -> [UInt8] { try [UInt8](Data(contentsOf: URL(filePath: path))) }
-
-struct ToolFailed: Error {
-    var command: [String]
-    var status: Int32
-}
-
-/// Runs a program found in PATH and returns what it printed.
-@discardableResult
-func run(_ command: String...) throws -> String {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = command
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw ToolFailed(command: command, status: process.terminationStatus) }
-    return String(decoding: output, as: UTF8.self)
-}
-
-func ffmpeg(_ arguments: String...) throws {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["ffmpeg", "-v", "error", "-y", "-bitexact"] + arguments
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-        throw ToolFailed(command: arguments, status: process.terminationStatus)
-    }
-}
+func ffmpeg(_ arguments: String...) throws { try tool(["ffmpeg", "-v", "error", "-y", "-bitexact"] + arguments) }
 
 /// All samples of a source, interleaved, read `capacity` frames at a time.
 func readAll<S: AudioSample>(
@@ -87,26 +39,6 @@ func noise<S: FixedWidthInteger>(_ count: Int, as type: S.Type = S.self, seed: U
 
 func tone(_ frequency: Double, frames: Int, rate: Int, amplitude: Double = 0.5) -> [Float] {
     (0..<frames).map { Float(amplitude * sin(2 * .pi * frequency * Double($0) / Double(rate))) }
-}
-
-/// The whole of a descriptor's file fed through a real pipe by `cat`, or by any other program.
-final class PipedProcess {
-    let process = Process()
-    let pipe = Pipe()
-    var descriptor: Int32 { pipe.fileHandleForReading.fileDescriptor }
-
-    init(_ command: [String]) throws {
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = command
-        process.standardOutput = pipe
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-    }
-
-    deinit {
-        try? pipe.fileHandleForReading.close()
-        process.waitUntilExit()
-    }
 }
 
 /// A hand-made WAV file.

@@ -1,5 +1,6 @@
 import Foundation
 import StenoAudio
+import TestSupport
 import Testing
 
 @testable import StenoFiles
@@ -141,7 +142,7 @@ import Testing
         for type in [AudioFileWriter.FileType.wav, .flac] {
             let path = folder.path("x." + type.rawValue)
             try write(buffer, to: path, type: type)
-            try run("sox", "-D", path, "-t", "s16", folder.path("sox.s16"))
+            try tool("sox", "-D", path, "-t", "s16", folder.path("sox.s16"))
             try ffmpeg("-i", path, "-f", "s16le", folder.path("ffmpeg.s16"))
             for tool in ["sox", "ffmpeg"] {
                 try #expect(contents(of: folder.path(tool + ".s16")) == little(buffer.samples(of: Int16.self)))
@@ -165,7 +166,7 @@ import Testing
         let source = try AudioFileSource(path: path)
         #expect(source.frameCount == (1 << 30) + 500 && source.warnings.isEmpty)
         #expect(source.container == "RF64 (RIFF 64)")
-        let probed = try run("ffprobe", "-v", "error", "-show_entries", "stream=duration_ts", "-of", "csv=p=0", path)
+        let probed = try tool("ffprobe", "-v", "error", "-show_entries", "stream=duration_ts", "-of", "csv=p=0", path)
         #expect(probed == "\((1 << 30) + 500)\n")
     }
 
@@ -229,11 +230,11 @@ import Testing
         let disk = folder.path("disk-" + type.rawValue)
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: false)
         do {
-            try run("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk)
+            try tool("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk)
         } catch {
             try Test.cancel("a container without the right to mount")
         }
-        defer { _ = try? run("umount", "-l", disk) }
+        defer { _ = try? tool("umount", "-l", disk) }
         let format = AudioFormat(sampleRate: 16_000, channelCount: 3 - (type == .oggOpus ? 2 : 0), sampleFormat: .int16)
         let writer = try AudioFileWriter(path: disk + "/x", type: type, format: format)
         let buffer = noiseBuffer(format, frames: 16_000)

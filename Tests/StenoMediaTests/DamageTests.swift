@@ -2,6 +2,7 @@ import Foundation
 import StenoAudio
 import StenoFiles
 import StenoMedia
+import TestSupport
 import Testing
 
 @Suite struct DamageTests {
@@ -50,7 +51,7 @@ import Testing
     @Test(arguments: [0.3, 0.5, 0.9])
     func truncated(share: Double) throws {
         for (name, options) in [("a.m4a", ["-c:a", "aac", "-movflags", "faststart"]), ("a.mkv", ["-c:a", "libopus"])] {
-            try run(["ffmpeg", "-v", "error", "-y", "-i", wave] + options + [folder.path(name)])
+            try tool(["ffmpeg", "-v", "error", "-y", "-i", wave] + options + [folder.path(name)])
             let whole = try contents(of: folder.path(name))
             let path = try folder.write(whole.prefix(Int(Double(whole.count) * share)), "cut-" + name)
             let source = try MediaFileSource(path: path)

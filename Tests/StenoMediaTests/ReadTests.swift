@@ -2,6 +2,7 @@ import Foundation
 import StenoAudio
 import StenoFiles
 import StenoMedia
+import TestSupport
 import Testing
 
 /// Files that ffmpeg wrote.
@@ -58,13 +59,34 @@ import Testing
         }
     }
 
-    @Test func amr() throws {
-        // No encoder is free of patents on every machine: eight frames of silence of AMR-NB at 12.2 kbit/s.
-        let path = try folder.write(
-            Array("#!AMR\n".utf8) + (0..<50).flatMap { _ in [0x3C] + [UInt8](repeating: 0, count: 31) }, "a.amr")
-        let source = try MediaFileSource(path: path)
-        #expect(source.format.sampleRate == 8000 && source.format.channelCount == 1)
-        try #expect(readAll(source).samples.count == 8000)
+    /// What phones record, bare and in their container, in all modes of the codec. Here sox has its encoder.
+    @Test(arguments: 0...7)
+    func amr(mode: Int) throws {
+        let (bare, contained, spoken) = (folder.path("a.amr"), folder.path("a.3gp"), folder.path("8k.wav"))
+        let jfk = root.appending(path: ".steno/samples/jfk.wav").path
+        try tool(["sox", jfk, "-r", "8000", "-c", "1", spoken, "pad", "0", "2"])
+        try tool(["sox", spoken, "-t", "amr-nb", "-C", "\(mode)", bare])
+        try ffmpeg("-i", bare, "-c:a", "copy", contained)
+        let speech = try readAll(openAudio(path: spoken)).samples
+        let part = Array(speech[26_000..<30_000])
+        for path in [bare, contained] {
+            let source = try MediaFileSource(path: path)
+            #expect(source.tracks.map(\.codec) == ["amr_nb"])
+            #expect(source.format.sampleRate == 8000 && source.format.channelLayout == .mono)
+            let content = try readAll(source)
+            #expect(content.samples.count == 104_000 && source.warnings.isEmpty)
+            // The encoder sends nothing in pauses, of which there is one at the end.
+            #expect(content.gaps.last?.upperBound == 104_000)
+            for gap in content.gaps {
+                let loudest = speech[gap.lowerBound..<gap.upperBound].map(abs).max() ?? 0
+                #expect(loudest < 0.05, "\(gap)")
+            }
+            // The codec hears 5 ms ahead.
+            let found = try #require(offset(of: part, in: content.samples, range: 25_800..<26_300))
+            #expect((26_000...26_050).contains(found), "\(found)")
+        }
+        let cat = try PipedProcess(["cat", bare])
+        #expect(try readAll(openAudio(descriptor: cat.descriptor)).samples.count == 104_000)
     }
 
     /// Cutting the same audio otherwise changes nothing.
@@ -147,7 +169,7 @@ import Testing
         let path = folder.path(name)
         let flags = ["f.mp4": "empty_moov+default_base_moof", "s.mp4": "faststart"][name]
         let codec = name.hasSuffix("webm") ? "libopus" : "aac"
-        try run(
+        try tool(
             ["ffmpeg", "-v", "error", "-y", "-i", wave, "-c:a", codec] + (flags.map { ["-movflags", $0] } ?? []) + [
                 path
             ])

@@ -1,53 +1,13 @@
 import Foundation
 import StenoAudio
 import StenoMedia
+import TestSupport
 
-/// A folder of its own for each test, removed with its last reference.
-final class Folder: Sendable {
-    private let url = FileManager.default.temporaryDirectory.appending(path: "steno-media-\(UUID())")
-
-    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func path(_ name: String) -> String { url.path(percentEncoded: false) + "/" + name }
-
-    func write(_ bytes: some Sequence<UInt8>, _ name: String) throws -> String {
-        try Data(bytes).write(to: URL(filePath: path(name)))
-        return path(name)
-    }
-}
-
-let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
-
-func contents(of path: String) throws -> [UInt8] { try [UInt8](Data(contentsOf: URL(filePath: path))) }
-
-struct ToolFailed: Error {
-    var command: [String]
-    var status: Int32
-}
-
-/// Runs a program found in PATH and returns what it printed.
-@discardableResult
-func run(_ command: [String]) throws -> String {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = command
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw ToolFailed(command: command, status: process.terminationStatus) }
-    return String(decoding: output, as: UTF8.self)
-}
-
-func ffmpeg(_ arguments: String...) throws { try run(["ffmpeg", "-v", "error", "-y"] + arguments) }
+func ffmpeg(_ arguments: String...) throws { try tool(["ffmpeg", "-v", "error", "-y"] + arguments) }
 
 /// What ffprobe says of the first audio stream and of the container, such as `duration_ts` and `start_time`.
 func probe(_ path: String) throws -> [String: String] {
-    let lines = try run([
+    let lines = try tool([
         "ffprobe", "-v", "error", "-select_streams", "a:0", "-show_entries",
         "stream=codec_name,sample_rate,channels,start_pts,duration_ts,time_base:format=start_time,duration", "-of",
         "default=noprint_wrappers=1", path,
@@ -107,27 +67,6 @@ func readAll(_ source: any CaptureStream, capacity: Int = 1000) throws -> Conten
         case .nothing, .notice: continue
         case .end: return content
         }
-    }
-}
-
-/// A program whose output is read as it comes.
-final class PipedProcess {
-    private let process = Process()
-    private let pipe = Pipe()
-    var descriptor: Int32 { pipe.fileHandleForReading.fileDescriptor }
-
-    init(_ command: [String]) throws {
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = command
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-    }
-
-    deinit {
-        try? pipe.fileHandleForReading.close()
-        process.waitUntilExit()
     }
 }
 

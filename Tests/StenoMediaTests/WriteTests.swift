@@ -3,6 +3,7 @@ import Foundation
 import StenoAudio
 import StenoFiles
 import StenoMedia
+import TestSupport
 import Testing
 
 @Suite struct WriteTests {
@@ -134,7 +135,7 @@ import Testing
             // A rising tone: what was written at a time is read at that time.
             let heard = content.samples.prefix(16_000).enumerated().filter { abs($0.element) > 0.1 }.first?.offset
             if content.samples.count > 9000 { #expect(abs((heard ?? 0) - 8000) < 100) }
-            let decoded = try run([
+            let decoded = try tool([
                 "ffprobe", "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", path,
             ])
             #expect(Double(decoded.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0 > 0)

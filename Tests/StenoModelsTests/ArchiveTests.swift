@@ -1,6 +1,7 @@
 import Foundation
 import StenoAudio
 import StenoModels
+import TestSupport
 import Testing
 
 @Suite struct ArchiveTests {
@@ -17,7 +18,7 @@ import Testing
                 for name, content in \(entries):
                     file.writestr(name, content)
             """
-        try run("python3", "-c", script, folder.path("a.zip"))
+        try tool("python3", "-c", script, folder.path("a.zip"))
         return try store("file://" + folder.path("a.zip"), in: folder, kind: .vosk)
     }
 
@@ -26,8 +27,8 @@ import Testing
             #"[("v/am/final.mdl", b"x" * 1000), ("v/conf/mfcc.conf", "y"), ("v/README", "z"), ("v/e/", "")]"#)
         let path = try await store.install("m")
         #expect(path == folder.path("models/folder") && store.path(of: "m") == path)
-        #expect(contents(of: path + "/am/final.mdl") == [UInt8](repeating: 0x78, count: 1000))
-        #expect(contents(of: path + "/conf/mfcc.conf") == Array("y".utf8))
+        #expect(existing(path + "/am/final.mdl") == [UInt8](repeating: 0x78, count: 1000))
+        #expect(existing(path + "/conf/mfcc.conf") == Array("y".utf8))
         try await store.verify("m")
         try FileManager.default.removeItem(atPath: path + "/README")
         let error = await #expect(throws: StenoError.self) { try await store.verify("m") }
@@ -57,7 +58,7 @@ import Testing
 
     @Test func damaged() async throws {
         _ = try archive(#"[("v/a", bytes(range(256)) * 1000)]"#)
-        let whole = try #require(contents(of: folder.path("a.zip")))
+        let whole = try #require(existing(folder.path("a.zip")))
         for (index, bytes) in [Array(whole.prefix(whole.count / 2)), noise(5000), Array("<html>".utf8)].enumerated() {
             try folder.write(bytes, "\(index).zip")
             let store = try store("file://" + folder.path("\(index).zip"), in: folder, kind: .vosk)

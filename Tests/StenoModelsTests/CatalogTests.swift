@@ -1,6 +1,7 @@
 import Foundation
 import StenoAudio
 import StenoModels
+import TestSupport
 import Testing
 
 @Suite struct CatalogTests {

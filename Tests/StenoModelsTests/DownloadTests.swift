@@ -1,6 +1,7 @@
 import Foundation
 import StenoAudio
 import StenoModels
+import TestSupport
 import Testing
 
 /// Against a server that does what servers and networks do.
@@ -33,7 +34,7 @@ import Testing
         let log = Log()
         #expect(store.status(of: "m").state == .supported && store.path(of: "m") == nil)
         let path = try await store.install("m") { log.add($0) }
-        #expect(contents(of: path) == content && path == store.path(of: "m"))
+        #expect(existing(path) == content && path == store.path(of: "m"))
         #expect(store.status(of: "m").state == .installed)
         #expect(log.isMonotone && log.all.last?.received == Int64(content.count))
         try await store.verify("m")
@@ -49,7 +50,7 @@ import Testing
     func unknownModel(behaviour: String) async throws {
         let store = try store(address(behaviour, #function + behaviour), in: folder)
         let path = try await store.install("m")
-        #expect(contents(of: path) == content)
+        #expect(existing(path) == content)
         try await store.verify("m")
         var damaged = content
         damaged[1000] ^= 1
@@ -69,7 +70,7 @@ import Testing
         let error = await #expect(throws: StenoError.self) { try await store.install("m") { log.add($0) } }
         #expect(
             error?.code == .modelDownloadFailed && error?.message.contains(message) == true, "\(error?.message ?? "")")
-        #expect(store.path(of: "m") == nil && contents(of: folder.path("models/m.bin")) == nil)
+        #expect(store.path(of: "m") == nil && existing(folder.path("models/m.bin")) == nil)
         #expect(log.isMonotone && store.status(of: "m").state == .supported)
     }
 
@@ -101,7 +102,7 @@ import Testing
         #expect(store.status(of: "m").reason.contains("are there already"))
         let second = Log()
         let path = try await store.install("m") { second.add($0) }
-        #expect(contents(of: path) == content && second.all.first?.received ?? 0 >= 50_000)
+        #expect(existing(path) == content && second.all.first?.received ?? 0 >= 50_000)
         #expect(server.requests("slow").contains { $0 != "-" })
         #expect(second.all.contains { ($0.bytesPerSecond ?? 0) > 0 && $0.remaining != nil })
     }
@@ -116,7 +117,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(200))
             leaver.cancel()
             await #expect { try await leaver.value } throws: { ($0 as? StenoError)?.code == .cancelled }
-            for try await path in group { #expect(contents(of: path) == content) }
+            for try await path in group { #expect(existing(path) == content) }
         }
         #expect(server.requests("slow").count == before + 1)
     }
@@ -134,7 +135,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(300))
             #expect(watcher.status(of: "m").state == .downloading)
             #expect { try watcher.remove("m") } throws: { ($0 as? StenoError)?.code == .modelStoreBusy }
-            for try await path in group { #expect(contents(of: path) == content) }
+            for try await path in group { #expect(existing(path) == content) }
         }
         #expect(server.requests("slow").count == before + 1)
     }
@@ -153,11 +154,11 @@ import Testing
             }
             _ = await leaving
             while log.all.isEmpty { await Task.yield() }
-            if log.all.last?.received == .max { try await #expect(contents(of: second.value) == content) }
+            if log.all.last?.received == .max { try await #expect(existing(second.value) == content) }
             second.cancel()
             _ = await (first.result, second.result)
         }
-        try await #expect(contents(of: store.install("m")) == content)
+        try await #expect(existing(store.install("m")) == content)
     }
 
     @Test func cancelForAll() async throws {
@@ -169,7 +170,7 @@ import Testing
             await #expect { try await task.value } throws: { ($0 as? StenoError)?.code == .cancelled }
         }
         // And again.
-        try await #expect(contents(of: store.install("m")) == content)
+        try await #expect(existing(store.install("m")) == content)
     }
 
     @Test func files() async throws {
@@ -178,7 +179,7 @@ import Testing
             $0.mirror = "file://" + folder.path("")
             $0.isOffline = true
         }
-        try await #expect(contents(of: store.install("m")) == content)
+        try await #expect(existing(store.install("m")) == content)
     }
 
     @Test func mirror() async throws {
@@ -186,7 +187,7 @@ import Testing
         let store = try store("https://example.invalid/a/\(#function).bin", in: folder, digests: [digest]) {
             $0.mirror = "http://127.0.0.1:\(server.port)/plain"
         }
-        try await #expect(contents(of: store.install("m")) == content)
+        try await #expect(existing(store.install("m")) == content)
     }
 
     @Test func offline() async throws {
@@ -214,7 +215,7 @@ import Testing
         #expect(store.status(of: "x").state == .unsupported && store.path(of: "x") == nil)
         await #expect { try await store.install("x") } throws: { ($0 as? StenoError)?.code == .modelUnknown }
         await #expect { try await store.verify("m") } throws: { ($0 as? StenoError)?.code == .modelNotInstalled }
-        try store.remove("m")
+        #expect { try store.remove("m") } throws: { ($0 as? StenoError)?.code == .modelNotInstalled }
     }
 
     @Test func removing() async throws {
@@ -224,6 +225,10 @@ import Testing
         #expect(store.path(of: "m") == nil && store.status(of: "m").state == .supported)
         let left = try FileManager.default.contentsOfDirectory(atPath: folder.path("models/.store"))
         #expect(left == ["m.lock"])
-        try await #expect(contents(of: store.install("m")) == content)
+        // What is left of an installation is something to remove.
+        try folder.write([1, 2], "models/.store/m.partial")
+        try store.remove("m")
+        #expect { try store.remove("m") } throws: { ($0 as? StenoError)?.code == .modelNotInstalled }
+        try await #expect(existing(store.install("m")) == content)
     }
 }

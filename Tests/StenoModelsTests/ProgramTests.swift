@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import StenoModels
+import TestSupport
 import Testing
 
 /// The program `models`, and what is left of it when it is killed.
@@ -20,7 +21,7 @@ import Testing
     }
 
     private func text(_ name: String) -> String {
-        String(decoding: contents(of: folder.path(name)) ?? [], as: UTF8.self)
+        String(decoding: existing(folder.path(name)) ?? [], as: UTF8.self)
     }
 
     @Test func commands() throws {
@@ -43,13 +44,19 @@ import Testing
         )
         try folder.write([1, 2, 3], "models/ggml-tiny.bin")
         let path = folder.path("models/ggml-silero-v6.2.0.bin")
-        var bytes = try #require(contents(of: path))
+        var bytes = try #require(existing(path))
         bytes[5000] ^= 1
         try Data(bytes).write(to: URL(filePath: path))
         #expect(try program("verify", errors: errors).wait().status == 65)
         #expect(text("err").contains("damaged"))
         #expect(try program("remove", "silero-v6.2.0").wait().status == 0)
-        #expect(contents(of: path) == nil)
+        #expect(existing(path) == nil)
+        for command in ["remove", "verify"] {
+            #expect(try program(command, "silero-v6.2.0", errors: errors).wait().status == 69)
+            #expect(text("err") == "models: silero-v6.2.0: The model silero-v6.2.0 is not installed.\n")
+        }
+        #expect(try program("verify", errors: errors).wait().status == 0)
+        #expect(text("err") == "models: no model is installed in \(folder.path("models"))\n")
         #expect(try program("--offline", "install", "tiny", errors: errors).wait().status == 69)
         #expect(try program("install", "no-such").wait().status == 69)
         #expect(try program("--help").wait().status == 0 && program("install").wait().status == 64)
@@ -59,10 +66,20 @@ import Testing
                 == 69)
     }
 
+    @Test func outputThatCannotBeWritten() throws {
+        let errors = folder.path("err")
+        let mirror = ["--mirror", "file://" + root.appending(path: ".steno/models").path]
+        for command in [["--help"], ["list"], mirror + ["install", "silero-v6.2.0"], ["verify"]] {
+            let arguments = [productPath("models"), "--folder", folder.path("models")] + command
+            #expect(try ChildProcess(arguments, output: "/dev/full", errors: errors).wait().status == 74, "\(command)")
+            #expect(text("err").contains("cannot write to standard output: No space left on device"))
+        }
+    }
+
     /// Killed at 100 random moments: the model is whole or not there, what came stays, and in the end it is right.
     @Test func kills() async throws {
         let model = root.appending(path: ".steno/models/ggml-silero-v6.2.0.bin").path
-        let content = try #require(contents(of: model))
+        let content = try #require(existing(model))
         try server.folder.write(content, "ggml-silero-v6.2.0.bin")
         let (whole, partial) = (
             folder.path("models/ggml-silero-v6.2.0.bin"), folder.path("models/.store/silero-v6.2.0.partial")
@@ -73,13 +90,13 @@ import Testing
             try await Task.sleep(for: .milliseconds(.random(in: 1...250)))
             process.signal(SIGKILL)
             if process.wait().status == 128 + SIGKILL { kills += 1 }
-            if let found = contents(of: whole) {
+            if let found = existing(whole) {
                 #expect(found == content)
                 completed += 1
                 try FileManager.default.removeItem(atPath: whole)
                 most = 0
             } else {
-                let size = contents(of: partial)?.count ?? 0
+                let size = existing(partial)?.count ?? 0
                 #expect(size >= most, "what was there already is gone")
                 most = size
             }
@@ -87,7 +104,7 @@ import Testing
         #expect(
             try program("--mirror", "http://127.0.0.1:\(server.port)/slow", "install", "silero-v6.2.0").wait().status
                 == 0)
-        #expect(contents(of: whole) == content)
+        #expect(existing(whole) == content)
         #expect(server.requests("slow").contains { $0 != "-" })
     }
 
@@ -100,7 +117,7 @@ import Testing
                     file.writestr(f"v/{at % 10}/{at}", bytes(range(256)) * 100)
             """
         // One of which no digest is known.
-        try run("python3", "-c", script, folder.path("vosk-model-small-nl-0.22.zip"))
+        try tool("python3", "-c", script, folder.path("vosk-model-small-nl-0.22.zip"))
         let model = folder.path("models/vosk-model-small-nl-0.22")
         var (kills, completed) = (0, 0)
         while kills < 30 {
@@ -127,7 +144,7 @@ import Testing
     /// Several processes ask for the same model at once.
     @Test func manyProcesses() async throws {
         let model = root.appending(path: ".steno/models/ggml-silero-v6.2.0.bin").path
-        try server.folder.write(try #require(contents(of: model)), "ggml-silero-v6.2.0.bin")
+        try server.folder.write(try #require(existing(model)), "ggml-silero-v6.2.0.bin")
         let processes = try (0..<6).map { _ in
             try program("--mirror", "http://127.0.0.1:\(server.port)/slow", "install", "silero-v6.2.0")
         }

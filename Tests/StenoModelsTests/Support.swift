@@ -1,25 +1,10 @@
 import Foundation
 import StenoAudio
 import StenoModels
+import TestSupport
 
-let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
-
-/// A folder that goes away with the value.
-final class Folder: Sendable {
-    private let url = FileManager.default.temporaryDirectory.appending(path: "steno-models-\(UUID())")
-
-    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func path(_ name: String) -> String { url.path + "/" + name }
-
-    func write(_ bytes: some Sequence<UInt8>, _ name: String) throws {
-        try Data(bytes).write(to: URL(filePath: path(name)))
-    }
-}
-
-func contents(of path: String) -> [UInt8]? { FileManager.default.contents(atPath: path).map { [UInt8]($0) } }
+/// The content of a file; nil where there is none.
+func existing(_ path: String) -> [UInt8]? { FileManager.default.contents(atPath: path).map { [UInt8]($0) } }
 
 /// Bytes that differ, and are the same every time.
 func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
@@ -30,22 +15,7 @@ func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     }
 }
 
-@discardableResult
-func run(_ command: String...) throws -> String {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = command
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw StenoError(.invalidArgument, "\(command)") }
-    return String(decoding: output, as: UTF8.self)
-}
-
-func sha256(_ path: String) throws -> String { try String(run("sha256sum", path).prefix(64)) }
+func sha256(_ path: String) throws -> String { try String(tool("sha256sum", path).prefix(64)) }
 
 /// Tests/BadServer, which serves the files of a folder.
 final class BadServer: Sendable {
@@ -79,7 +49,7 @@ final class BadServer: Sendable {
 
     /// The ranges that were asked for, in order.
     func requests(_ behaviour: String) -> [String] {
-        String(decoding: contents(of: log) ?? [], as: UTF8.self).split(separator: "\n").map { $0.split(separator: " ") }
+        String(decoding: existing(log) ?? [], as: UTF8.self).split(separator: "\n").map { $0.split(separator: " ") }
             .filter { $0[0] == behaviour }.map { String($0[1]) }
     }
 }

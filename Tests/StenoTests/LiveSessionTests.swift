@@ -1,7 +1,9 @@
 import Foundation
 import Steno
+import StenoMedia
 import StenoTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Live: the recording is the truth, and nothing of it is lost", .timeLimit(.minutes(2)))
@@ -179,10 +181,41 @@ struct LiveSessionTests {
         #expect(try samples(of: path) == counted(0..<1000))
     }
 
-    /// A disk that is full ends the recording with a typed error, and the capture with it; what was written stays.
-    @Test func aFullDiskIsTypedAndEndsTheSession() async throws {
+    private static func m4a(_ path: String) -> LiveSession.Recording {
+        .init(path: path) { (path, format) throws(StenoError) in try MediaFileWriter(path: path, format: format) }
+    }
+
+    /// The writer of another back end, which keeps no plain samples: what a recognizer that lags hears is what came.
+    @Test func aRecordingToM4AHasTheRightLength() async throws {
+        let path = temporaryFile("m4a")
+        defer { remove(path) }
+        let heard = HeardSamples()
         let session = LiveSession(
-            source: source([.frames(2_000_000)], format: stereo), recording: .init(path: "/dev/full"), transcriber: nil)
+            source: source([.frames(100_001), .gap(1000, .overrun), .frames(20_000)], format: stereo),
+            recording: Self.m4a(path), transcriber: listener(heard, delay: 0.02),
+            options: .init(conversion: .init(channelPolicy: .channel(0)), memoryDuration: 0.5))
+        try await session.start()
+        try await untilTheSourceEnds(session)
+        let draft = await session.stop()
+        #expect(draft.transcript.text == "done" && draft.untranscribed == nil)
+        #expect(draft.status.recordingError == nil)
+        let expected = (0..<121_001).map { frame in
+            (100_001..<101_001).contains(frame) ? 0 : Float(Int16(truncatingIfNeeded: frame)) / 32768
+        }
+        #expect(heard.samples.withLock { $0 } == expected)
+        let raw = temporaryFile("raw")
+        defer { remove(raw) }
+        try tool("ffmpeg", "-v", "error", "-i", path, "-f", "s16le", raw)
+        // It decodes the padding of the last packet too, of which the header tells.
+        #expect((121_001..<121_001 + 1024).contains(try contents(of: raw).count / 4))
+        #expect(try MediaFileSource(path: path).frameCount == 121_001)
+    }
+
+    /// A disk that is full ends the recording with a typed error, and the capture with it; what was written stays.
+    @Test(arguments: [LiveSession.Recording(path: "/dev/full"), m4a("/dev/full")])
+    func aFullDiskIsTypedAndEndsTheSession(recording: LiveSession.Recording) async throws {
+        let session = LiveSession(
+            source: source([.frames(2_000_000)], format: stereo), recording: recording, transcriber: nil)
         do {
             try await session.start()
             let draft = await session.stop()
@@ -291,10 +324,10 @@ struct LiveSessionTests {
         mayOpen.store(true, ordering: .relaxed)
     }
 
-    @Test func theStatusSaysWhichPartCouldNotStart() async throws {
+    @Test(arguments: [LiveSession.Recording(path: "/no/such/folder/x.wav"), m4a("/no/such/folder/x.m4a")])
+    func theStatusSaysWhichPartCouldNotStart(recording: LiveSession.Recording) async throws {
         let session = LiveSession(
-            source: source([.frames(100)], format: stereo), recording: .init(path: "/no/such/folder/x.wav"),
-            transcriber: nil)
+            source: source([.frames(100)], format: stereo), recording: recording, transcriber: nil)
         await #expect(throws: StenoError.self) { try await session.start() }
         let status = await session.status
         #expect(status.recordingError?.code == .fileNotFound)

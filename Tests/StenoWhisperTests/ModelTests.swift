@@ -15,13 +15,20 @@ import Testing
     @Test(arguments: ["EN-us", "en", "en_GB"])
     func takesEveryKindOfEnglish(tag: String) throws {
         #expect(throws: Never.self) { try makeTranscriber { $0.language = tag } }
+        let path = try Fixtures.model.get().path
+        #expect(throws: Never.self) { try WhisperTranscriber.check(language: tag, ofModelAt: path) }
     }
 
     @Test(arguments: ["zh-CN", "xx", "", "-", "english"])
-    func refusesWhatItDoesNotKnow(tag: String) {
+    func refusesWhatItDoesNotKnow(tag: String) throws {
         let error = #expect(throws: StenoError.self) { try makeTranscriber { $0.language = tag } }
         #expect(error?.code == .unsupportedLanguage)
         #expect(error?.message.hasSuffix("but: en.") == true)
+        let path = try Fixtures.model.get().path
+        let unloaded = #expect(throws: StenoError.self) {
+            try WhisperTranscriber.check(language: tag, ofModelAt: path)
+        }
+        #expect(unloaded?.message == error?.message)
     }
 
     @Test func refusesOptionsThatItCannotMeet() {

@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import Steno
+import TestSupport
 import Testing
 
 /// `transcribe --output-dir`: many files, with real decodes of the sample.

@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import Steno
+import TestSupport
 import Testing
 
 /// Each failure has its exit code and its sentence, and leaves no output.
@@ -21,6 +22,10 @@ extension TranscribeTests {
 
     @Test func wrongUsage() throws {
         try expect(64, "which file?")
+        try expect(64, "--raw takes FORMAT,RATE,CHANNELS, such as s16le,16000,1, not s16le", "--raw", "s16le", jfk)
+        try expect(64, "S16 is not one of u8, s16le, s16be", "--raw", "S16,8000,1", jfk)
+        try expect(64, "a rate from 1 to 1000000 Hz, not 0", "--raw", "u8,0,1", jfk)
+        try expect(64, "from 1 to 1024 channels, not x", "--raw", "u8,8000,x", jfk)
         try expect(64, "no option --loud", "--loud", jfk)
         try expect(64, "--output needs a value", jfk, "--output")
         try expect(64, "--no-detector takes no value", "--no-detector=1", jfk)
@@ -124,6 +129,8 @@ extension TranscribeTests {
         #expect(full.errors == "transcribe: cannot write to /dev/full: No space left on device\n")
         let standard = try run(["sh", "-c", #"exec "$@" >/dev/full"#, "sh"] + arguments([file]))
         #expect(standard.status == 74)
+        let help = try run(["sh", "-c", #"exec "$@" >/dev/full"#, "sh"] + arguments(["--help"]))
+        #expect(help.status == 74)
         let missing = try transcribe("--output", try #require(folder).path("no/such/folder.txt"), file)
         #expect(missing.status == 74)
     }
@@ -131,7 +138,7 @@ extension TranscribeTests {
     // MARK: Interruption
 
     /// What was done by then is written, and valid.
-    @Test func anInterruptInTheMiddle() throws {
+    @Test(arguments: [SIGINT, SIGTERM]) func anInterruptInTheMiddle(signal: Int32) throws {
         let folder = try #require(folder)
         let long = try folder.file("long.wav") { ["sox", jfk, $0, "repeat", "50"] }
         let output = folder.path("long.json")
@@ -139,12 +146,25 @@ extension TranscribeTests {
         func size() -> Int { (try? Data(contentsOf: URL(fileURLWithPath: output)).count) ?? 0 }
         while size() < 100 { Thread.sleep(forTimeInterval: 0.02) }
         let instant = ContinuousClock.now
-        process.signal(SIGINT)
+        process.signal(signal)
         #expect(process.wait().status == 130)
         #expect(ContinuousClock.now - instant < .seconds(2))
+        #expect(try String(contentsOfFile: folder.path("errors"), encoding: .utf8) == "transcribe: interrupted\n")
         let transcript = try JSONReader.read(Data(contentsOf: URL(fileURLWithPath: output)))
         #expect(!transcript.segments.isEmpty)
         #expect(transcript.duration < MediaTime(value: 11 * 50, timescale: 1))
+    }
+
+    @Test func anInterruptOfManyFiles() throws {
+        let folder = try #require(folder)
+        let long = try folder.file("long.wav") { ["sox", jfk, $0, "repeat", "50"] }
+        let texts = folder.path("texts")
+        let process = try start(arguments(["--output-dir", texts, long, folder.path("missing.wav")]), in: folder)
+        while !FileManager.default.fileExists(atPath: texts) { Thread.sleep(forTimeInterval: 0.02) }
+        process.signal(SIGTERM)
+        #expect(process.wait().status == 130)
+        #expect(try String(contentsOfFile: folder.path("errors"), encoding: .utf8).contains("0 done, interrupted;"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: texts) == [])
     }
 
     /// Standard input that says nothing, as when a user forgot to redirect it.

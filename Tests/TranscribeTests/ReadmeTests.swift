@@ -1,6 +1,7 @@
 import Foundation
 import Steno
 import StenoWhisper
+import TestSupport
 import Testing
 
 func printTranscript(of path: String, model modelPath: String) async throws {

@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import Steno
+import TestSupport
 import Testing
 
 /// `transcribe` that is killed goes on where it was, and what it writes equals what one writes that is not killed.

@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import Steno
+import TestSupport
 import Testing
 
 /// One run of the program that was built beside this test bundle.
@@ -45,23 +46,10 @@ func start(_ command: [String], input: String = "/dev/null", in folder: Folder) 
     return try ChildProcess(command, input: input, output: folder.path("output"), errors: folder.path("errors"))
 }
 
-/// A temporary folder, gone with its last reference.
-final class Folder: Sendable {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appendingPathComponent("steno-\(UUID())")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func path(_ name: String) -> String { url.appendingPathComponent(name).path }
-
+extension Folder {
     /// A file with this content.
     func file(_ name: String, _ content: some Sequence<UInt8>) throws -> String {
-        try Data(content).write(to: URL(fileURLWithPath: path(name)))
-        return path(name)
+        try write(content, name)
     }
 
     /// A file that one of the tools of the set-up makes.

@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import Steno
+import TestSupport
 import Testing
 
 /// The program as its users meet it. One at a time: a decode wants the processor for itself.
@@ -119,6 +120,25 @@ struct TranscribeTests {
         let pipe = try run(["sh", "-c", #"cat "$0" | "$@""#, jfk] + arguments(["--format", "txt", "-"]))
         #expect(pipe.status == 0)
         #expect(pipe.text == file.text)
+    }
+
+    @Test(arguments: [
+        ("s16le,48000,2", ["-e", "signed", "-b", "16", "-r", "48000", "-c", "2"]),
+        ("s24be,22050,1", ["-e", "signed", "-b", "24", "-B", "-r", "22050"]),
+        ("f32le,44100,3", ["-e", "float", "-b", "32", "-r", "44100", "-c", "3"]),
+        ("mulaw,8000,1", ["-e", "mu-law", "-r", "8000"]),
+    ])
+    func samplesWithoutAHeader(_ format: String, _ options: [String]) throws {
+        let file = try #require(folder).file("samples") { ["sox", jfk, "-t", "raw"] + options + [$0] }
+        let whole = try transcribe("--raw", format, "--format", "json", file)
+        #expect(whole.status == 0)
+        let transcript = try JSONReader.read(whole.output)
+        expectTheSample(transcript.text)
+        #expect(transcript.duration == MediaTime(value: 11, timescale: 1))
+        guard format.hasPrefix("s16le") else { return }
+        let pipe = try run(
+            ["sh", "-c", #"cat "$0" | "$@""#, file] + arguments(["--raw=\(format)", "--format", "json", "-"]))
+        #expect(pipe.status == 0 && pipe.output == whole.output)
     }
 
     @Test(arguments: ["two  spaces (1).wav", "ü—日本.wav", "a'b\"c.wav", "line\nbreak.wav"])
