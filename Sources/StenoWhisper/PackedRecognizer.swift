@@ -19,14 +19,15 @@ final class PackedRecognizer: SpeechRecognizer {
     /// Speech that is in no window yet.
     private var packed = SpeechWindow()
     private struct Window {
+        let threads: Int
         /// What decodes it; nil when all is heard.
         var passes: WindowPasses?
         var heard: [HeardWindow] = []
     }
     /// Windows whose results were not sent, in order.
     private var windows: [Window] = []
-    /// States of the engine that have nothing to do.
-    private var idle: [WindowPasses] = []
+    /// How many there were since the last end.
+    private var begun = 0
     private let wake = DispatchSemaphore(value: 0)
     private var language: String?
     /// The frame after the last one accepted.
@@ -40,11 +41,6 @@ final class PackedRecognizer: SpeechRecognizer {
         filter = try SpeechFilter(detector, gate: Self.gate)
         results = FileResults(session, transcriber.options)
         language = transcriber.language
-        idle = [try makePasses()]
-    }
-
-    private func makePasses() throws(StenoError) -> WindowPasses {
-        try WindowPasses(transcriber, isSpeech: true, wake: wake) { [session] in session.isCancelled }
     }
 
     func accept(_ input: AnalyzerInput) throws {
@@ -67,6 +63,7 @@ final class PackedRecognizer: SpeechRecognizer {
         try filter.finish(pass: append)
         if packed.count > 0 { try begin(packed.takeFirst(packed.count), isLast: true) }
         while !windows.isEmpty { try endPass() }
+        begun = 0
     }
 
     /// Takes audio second by second, so that a long buffer can be cancelled too and needs no more memory.
@@ -94,21 +91,23 @@ final class PackedRecognizer: SpeechRecognizer {
 
     // MARK: Decoding
 
+    /// Begins to decode a window. What comes of it depends on the window, its place and the options alone: not on which
+    /// one is done first.
     private func begin(_ window: SpeechWindow, isLast: Bool) throws(StenoError) {
         // What is spoken is found out with the first window.
         let limit = language == nil ? 1 : transcriber.parallelWindows
-        while windows.count >= 4 * limit || busy >= limit { try endPass() }
-        let passes = if let free = idle.popLast() { free } else { try makePasses() }
+        while windows.count >= 4 * limit || windows.count(where: { $0.passes != nil }) >= limit { try endPass() }
+        // A state for each: whisper.cpp's search draws lots, and a state that was used before draws others.
+        let passes = try WindowPasses(transcriber, isSpeech: true, wake: wake) { [session] in session.isCancelled }
         passes.window = window
-        passes.hasContext = false
         passes.decoder.language = language
-        windows.append(Window(passes: passes))
-        try passes.begin(
-            isEnd: true, prompt: transcriber.prompt, threads: transcriber.threads / (isLast ? busy : limit))
+        // With other threads, sums are rounded otherwise.
+        let isOnly = isLast && begun == 0
+        let threads = transcriber.threads / (isOnly ? 1 : limit)
+        windows.append(Window(threads: threads, passes: passes))
+        begun += 1
+        try passes.begin(isEnd: true, prompt: transcriber.prompt, threads: threads)
     }
-
-    /// How many windows are being decoded.
-    private var busy: Int { windows.count { $0.passes != nil } }
 
     /// Waits for the end of a pass, goes on with its window, and sends what is next.
     private func endPass() throws(StenoError) {
@@ -119,9 +118,8 @@ final class PackedRecognizer: SpeechRecognizer {
         if passes.isDone {
             language = passes.decoder.language
             windows[index].passes = nil
-            idle.append(passes)
         } else {
-            try passes.begin(isEnd: true, prompt: [], threads: max(1, transcriber.threads / busy))
+            try passes.begin(isEnd: true, prompt: [], threads: windows[index].threads)
         }
         while let first = windows.first, first.passes == nil {
             for heard in first.heard { results.send(heard) }
@@ -132,7 +130,7 @@ final class PackedRecognizer: SpeechRecognizer {
 
 extension SpeechWindow {
     /// Where the last `count` samples are best cut: in the middle of the last 0.3 s that are quiet, or else quietest.
-    fileprivate func quietFrame(inLast count: Int) -> Int {
+    func quietFrame(inLast count: Int) -> Int {
         let (hop, width) = (WhisperRecognizer.sampleRate / 100, 30)
         let powers = stride(from: 0, to: samples.count, by: hop).map { first in
             samples[first..<min(first + hop, samples.count)].reduce(0) { $0 + $1 * $1 }

@@ -47,7 +47,7 @@ final class WindowPasses {
         try decoder.begin(
             DecodeRequest(
                 samples: silence + window.samples + silence,
-                usesContext: hasContext && !(isEnd && window.count <= Self.shortEnd), prompt: prompt,
+                usesContext: hasContext && !isSpeech && !(isEnd && window.count <= Self.shortEnd), prompt: prompt,
                 beamSize: options.beamSize, bestOf: options.bestOf,
                 temperatureIncrement: options.temperatureIncrement, threads: threads))
     }

@@ -90,11 +90,25 @@ import Testing
 
     @Test(arguments: [false, true])
     func chunkingIsInvisible(detector: Bool) throws {
-        // Without the detector the cut of a window is in it.
-        let samples = Array(try Self.long.get().prefix((detector ? 12 : 32) * 16_000))
+        // The cut of a window is in it.
+        let samples = Array(try Self.long.get().prefix((detector ? 36 : 32) * 16_000))
         let results = try transcribe(samples, detector: detector)
         #expect(try transcribe(samples, detector: detector, chunk: 37) == results)
         #expect(try transcribe(samples, detector: detector, chunk: samples.count) == results)
+    }
+
+    /// Each has one thread, and so the same sums.
+    @Test func windowsSideBySideAreTheSame() throws {
+        let samples = try Self.long.get()
+        func results(windows: Int, threads: Int) throws -> [TranscriptionResult] {
+            let session = Session()
+            let recognizer = try session.recognizer(
+                makeTranscriber(detector: true) { ($0.parallelWindows, $0.threads) = (windows, threads) })
+            try recognizer.accept(samples)
+            try recognizer.finish()
+            return session.results
+        }
+        #expect(try results(windows: 16, threads: 3) == results(windows: 1, threads: 1))
     }
 
     @Test func floatsAndIntegersAreTheSame() throws {
@@ -199,10 +213,12 @@ import Testing
     }
 
     /// Law A9. The engine itself looks only after a whole pass of its encoder.
-    @Test func cancelsWithinADecode() throws {
+    @Test(arguments: [false, true])
+    func cancelsWithinADecode(detector: Bool) throws {
         let session = Session()
-        let recognizer = try session.recognizer(makeTranscriber())
-        try recognizer.accept(Fixtures.jfk.get())
+        let recognizer = try session.recognizer(makeTranscriber(detector: detector) { $0.threads = 2 })
+        // With the detector a window is decoded while the next is filled.
+        try recognizer.accept(detector ? Array(Self.long.get().prefix(35 * 16_000)) : Fixtures.jfk.get())
         let cancelled = ContinuousClock.now + .milliseconds(150)
         Thread.detachNewThread {
             Thread.sleep(forTimeInterval: 0.15)

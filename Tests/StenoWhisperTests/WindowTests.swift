@@ -59,6 +59,35 @@ import Testing
         #expect(window.mainPiece(of: 99..<100) == 0..<100)
     }
 
+    @Test(arguments: [0, 1, 99, 100, 101, 299, 300])
+    func isTheSameInTwo(count: Int) {
+        var rest = window
+        let first = rest.takeFirst(count)
+        #expect(first.count == count && rest.count == 300 - count)
+        let frames = [first, rest].flatMap { part in
+            (0..<part.count).map { part.sessionFrames($0..<$0 + 1) }
+        }
+        #expect(frames == (0..<300).map { window.sessionFrames($0..<$0 + 1) })
+        #expect(first.end == (count > 0 ? window.sessionFrames(0..<count).upperBound : nil))
+    }
+
+    @Test func isCutInTheLastPauseOrWhereItIsQuietest() {
+        func window(_ parts: (seconds: Double, amplitude: Float)...) -> SpeechWindow {
+            var window = SpeechWindow()
+            for (seconds, amplitude) in parts {
+                let sound = (0..<Int(seconds * 16_000)).map { $0.isMultiple(of: 2) ? amplitude : -amplitude }
+                window.append(sound[...], at: window.end ?? 0)
+            }
+            return window
+        }
+        let pauses = window((2, 0.5), (0.4, 0), (1, 0.5), (0.4, 0.001), (1, 0.5))
+        #expect(abs(Double(pauses.quietFrame(inLast: 3 * 16_000)) / 16_000 - 3.65) < 0.06)
+        let dense = window((3, 0.5), (0.4, 0.2), (1, 0.5), (0.4, 0.3), (1, 0.5))
+        #expect(abs(Double(dense.quietFrame(inLast: 3 * 16_000)) / 16_000 - 3.2) < 0.06)
+        // Before the zone nothing counts.
+        #expect(pauses.quietFrame(inLast: 16_000) >= Int(3.8 * 16_000))
+    }
+
     @Test(arguments: [1, 99, 100, 101, 299])
     func mapsTheSameAfterRemoving(count: Int) {
         var shorter = window
