@@ -10,11 +10,11 @@ public import StenoAudio
 ///
 /// Whole files have final results only. Without a detector it decodes what whisper.cpp's own command line decodes, with
 /// the same parameters but for a shorter context: windows of 30 s that begin where the last text ended. With one, only
-/// speech is decoded and nothing is recognized in silence; pauses are shortened and the times put right again. Memory
-/// does not grow with the length of the audio.
+/// speech is decoded and nothing is recognized in silence: it is packed into windows of up to 30 s, which are cut at
+/// pauses and decoded side by side, and the times are put right again. Memory does not grow with the length of the audio.
 ///
-/// A gap in the audio of up to one second is decoded as silence; at a longer one the audio before is decoded to its end
-/// and the audio after begins anew, without the text before as context.
+/// A gap in the audio of up to one second is decoded as silence. At a longer one, without a detector, the audio before is
+/// decoded to its end and the audio after begins anew, without the text before as context.
 public final class WhisperTranscriber: TranscriberModule {
     /// How to decode. The defaults are those of whisper.cpp's command line, but for `threads`, `wordTimes` and
     /// `contextLimit`.
@@ -39,15 +39,16 @@ public final class WhisperTranscriber: TranscriberModule {
         public var logProbabilityThreshold: Float = -1
         /// A failed text with more than this probability of no speech is silence.
         public var noSpeechThreshold: Float = 0.6
-        /// Text that comes before: names and spellings to expect. At most 223 tokens.
+        /// Text that comes before: names and spellings to expect. At most 223 tokens. With a detector, each window has it.
         public var initialPrompt = ""
         /// Whether results have words, with times and confidence.
         public var wordTimes = true
-        /// How much of the text so far is the context of the next window, in tokens, from 0 to 223. The engine's memory
-        /// and time grow with it: its logits take 0.2 MB for each token, twice.
+        /// How much of the text so far is the context of the next window, in tokens, from 0 to 223; packed windows have
+        /// none. The engine's memory and time grow with it: its logits take 0.2 MB for each token, twice.
         public var contextLimit = 64
-        /// Windows of a whole file that are decoded at once, from 1 to 16, with a detector; nil for two, where there are
-        /// two threads. They share `threads`, and each takes memory as a session does.
+        /// Windows of a whole file that are decoded at once, from 1 to 16, with a detector; nil for two. They share
+        /// `threads`, of which each has one at least; and each takes memory as a session does. Results depend on how many
+        /// threads a window has, since sums are rounded otherwise, and on nothing else of it.
         public var parallelWindows: Int?
         /// How to decode live; nil for whole files.
         public var streaming: Streaming?
