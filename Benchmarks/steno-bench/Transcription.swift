@@ -6,7 +6,7 @@ let transcription = Entry(
     name: "transcription",
     method: """
         A whole file by `transcribe` and by whisper-cli, as processes: same model, threads and beam; without a detector, \
-        then with each one's own use of the same detector. Medians of pairs.
+        with each one's own use of the same detector, and with ours alone. Medians of pairs.
         """,
     measure: measureTranscription)
 
@@ -39,7 +39,7 @@ private func measureTranscription(_ settings: Settings) throws -> [Figure] {
     let reference = [cli, "-np", "-m", model, "-t", threads, "-f", audio]
     var figures: [Figure] = []
     for (name, own, other) in [
-        ("no detector", ["--no-detector"], []), ("detector", [], ["--vad", "-vm", detector]),
+        ("no detector", ["--no-detector"], []), ("detector", [], ["--vad", "-vm", detector]), ("our detector", [], []),
     ] {
         let outcomes = try pairs(settings.runs) {
             try run(ours + own)
