@@ -174,7 +174,7 @@ extension TranscriptionResult {
     fileprivate init(_ segment: TranscriptSegment) {
         self.init(
             range: segment.range, text: segment.text, words: segment.words, alternatives: segment.alternatives,
-            language: segment.language, isFinal: true)
+            language: segment.language, languageConfidence: segment.languageConfidence, isFinal: true)
         source = segment.source
         resultsFinalizationTime = segment.range.end
     }

@@ -68,7 +68,8 @@ struct CheckpointTests {
                         results.append(
                             TranscriptionResult(
                                 range: range, text: text, words: [TranscribedWord(text, range: range, confidence: 0.3)],
-                                alternatives: ["\u{2028}\n\"\\"], language: "en", isFinal: true))
+                                alternatives: ["\u{2028}\n\"\\"], language: "en",
+                                languageConfidence: 0.75, isFinal: true))
                         memory.said = memory.frames
                     }
                     return results
