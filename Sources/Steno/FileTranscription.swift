@@ -116,6 +116,7 @@ public struct FileTranscription: Sendable {
             file = opened
         }
         while true {
+            if let language = transcript.language { transcriber = try transcriber.assuming(language: language) }
             let segmentCount = transcript.segments.count
             let events = try await transcribeSection(of: inputs, by: transcriber, into: &transcript, update)
                 // That a section does not begin at 0 is no gap.

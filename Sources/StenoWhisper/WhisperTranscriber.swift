@@ -142,6 +142,13 @@ public final class WhisperTranscriber: TranscriberModule {
         parallelWindows = min(windows, threads)
     }
 
+    public func assuming(language tag: String) throws(StenoError) -> any TranscriberModule {
+        guard language == nil else { return self }
+        var options = options
+        options.language = tag
+        return try WhisperTranscriber(model: model, detector: detector, options: options)
+    }
+
     /// Whether a model knows a language, without loading it: for a program that wants to refuse before it records.
     /// Blocks: reads parts of the file.
     ///

@@ -203,6 +203,43 @@ struct CheckpointTests {
         }
     }
 
+    /// Finds out what is spoken, unless it is told.
+    private final class Detecting: TranscriberModule {
+        let detect: @Sendable () -> String?
+        let output = ModuleOutput<TranscriptionResult>()
+        let compatibleAudioFormats = [ScriptedTranscriber.usualFormat]
+        let capabilities: TranscriberCapabilities = [.languageDetection]
+
+        init(_ detect: @escaping @Sendable () -> String?) { self.detect = detect }
+
+        func assuming(language: String) -> any TranscriberModule { Detecting { language } }
+
+        func makeRecognizer(_ session: RecognizerSession<TranscriptionResult>) throws -> any SpeechRecognizer {
+            let language = detect()
+            return try ScriptedTranscriber { call, session in
+                guard case .accept(let input) = call, let start = input.bufferStartTime else { return }
+                session.send(
+                    TranscriptionResult(
+                        range: MediaTimeRange(start: start, duration: input.bufferDuration), text: "a",
+                        language: language, isFinal: true))
+            }.makeRecognizer(session)
+        }
+    }
+
+    @Test func theLanguageOfTheFirstTextIsThatOfAll() async throws {
+        try await withAudio {
+            let found = Lock([nil, "xx", "mistake"])
+            let transcription = FileTranscription(path: audio, checkpoint: checkpoint) { () throws(StenoError) in
+                Detecting { found.withLock { $0.removeFirst() } }
+            }
+            let whole = try await transcription.run()
+            #expect(Set(whole.segments.map(\.language)) == [nil, "xx"] && whole.language == "xx")
+            // Going on, what is kept has it.
+            #expect(try await transcription.run() == whole)
+            #expect(found.withLock { $0.count } == 1)
+        }
+    }
+
     @Test func sectionsWithoutLength() async throws {
         try await withAudio {
             for duration in [0, -1, .nan, .infinity] {

@@ -50,6 +50,15 @@ import Testing
         }
     }
 
+    @Test func assumesWhatItWouldElseFindOut() throws {
+        let transcriber = try makeTranscriber(model: Fixtures.multilingual) { $0.beamSize = 3 }
+        let assuming = try #require(try transcriber.assuming(language: "jv") as? WhisperTranscriber)
+        #expect(assuming.options.language == "jv" && assuming.options.beamSize == 3)
+        #expect(try assuming.assuming(language: "de") === assuming)
+        let english = try makeTranscriber()
+        #expect(try english.assuming(language: "de") === english)
+    }
+
     /// Law A9. The first pass of the encoder is for the language, and the engine does not look whether it is cancelled.
     @Test func cancelsWithinTheDetection() throws {
         let session = Session()
