@@ -228,15 +228,15 @@ struct CheckpointTests {
 
     @Test func theLanguageOfTheFirstTextIsThatOfAll() async throws {
         try await withAudio {
-            let found = Lock([nil, "xx", "mistake"])
+            let next = Lock(["mistake", "xx", nil])
             let transcription = FileTranscription(path: audio, checkpoint: checkpoint) { () throws(StenoError) in
-                Detecting { found.withLock { $0.removeFirst() } }
+                Detecting { next.withLock { $0.popLast() ?? nil } }
             }
             let whole = try await transcription.run()
             #expect(Set(whole.segments.map(\.language)) == [nil, "xx"] && whole.language == "xx")
             // Going on, what is kept has it.
             #expect(try await transcription.run() == whole)
-            #expect(found.withLock { $0.count } == 1)
+            #expect(next.withLock { $0.count } == 1)
         }
     }
 
