@@ -116,6 +116,7 @@ public struct FileTranscription: Sendable {
             file = opened
         }
         while true {
+            if let language = transcript.language { transcriber = try transcriber.assuming(language: language) }
             let segmentCount = transcript.segments.count
             let events = try await transcribeSection(of: inputs, by: transcriber, into: &transcript, update)
                 // That a section does not begin at 0 is no gap.
@@ -174,7 +175,7 @@ extension TranscriptionResult {
     fileprivate init(_ segment: TranscriptSegment) {
         self.init(
             range: segment.range, text: segment.text, words: segment.words, alternatives: segment.alternatives,
-            language: segment.language, isFinal: true)
+            language: segment.language, languageConfidence: segment.languageConfidence, isFinal: true)
         source = segment.source
         resultsFinalizationTime = segment.range.end
     }

@@ -5,9 +5,10 @@ import StenoTranscript
 /// A file in which a long ``FileTranscription`` keeps what is done, so that one that was interrupted at any moment goes on
 /// from there, with the result of one that was not.
 ///
-/// The audio is recognized in sections, each by a new recognizer, cut at the quietest place near their ends. A section that
-/// is done goes to the file, unless it is the last; so audio of one section makes no file. Going on, the audio is read
-/// from its start, but not recognized again. The results kept come first, with their times rounded to 100 ns.
+/// The audio is recognized in sections, each by a new recognizer, cut at the quietest place near their ends. They know
+/// nothing of each other but the language of the first text. A section that is done goes to the file, unless it is the
+/// last; so audio of one section makes no file. Going on, the audio is read from its start, but not recognized again. The
+/// results kept come first, with their times rounded to 100 ns.
 ///
 /// A file that is damaged, or of other audio, another identity or another section length is told of
 /// (``FileTranscription/Update/notice(_:)``), not used, and replaced. One that is no checkpoint at all is left alone, and

@@ -54,13 +54,15 @@ public struct TranscriptionResult: SpeechModuleResult, Hashable {
     public var alternatives: [String]
     /// The language spoken, as a BCP 47 code; nil when unknown.
     public var language: String?
+    /// How likely the engine found ``language`` to be, from 0 to 1; nil where it was told, or does not say.
+    public var languageConfidence: Float?
     /// Which of several sources on one timeline it came from; nil where there is one. Replaces only results of the same.
     public var source: String?
     public var resultsFinalizationTime: MediaTime
 
     public init(
         range: MediaTimeRange, text: String, words: [TranscribedWord] = [], alternatives: [String] = [],
-        language: String? = nil, isFinal: Bool
+        language: String? = nil, languageConfidence: Float? = nil, isFinal: Bool
     ) {
         self.range = range
         self.isFinal = isFinal
@@ -68,6 +70,7 @@ public struct TranscriptionResult: SpeechModuleResult, Hashable {
         self.words = words
         self.alternatives = alternatives
         self.language = language
+        self.languageConfidence = languageConfidence
         self.resultsFinalizationTime = .zero
     }
 

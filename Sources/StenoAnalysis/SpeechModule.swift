@@ -35,6 +35,14 @@ extension SpeechModule {
 public protocol TranscriberModule: SpeechModule where Result == TranscriptionResult {
     /// What the engine can do. Asking for more is an error when the module is made, not silence (law A7).
     var capabilities: TranscriberCapabilities { get }
+
+    /// A transcriber for later audio of the same recording, of which earlier results said that it is in `language`, a BCP 47
+    /// code: one that does not find that out again, if this one would. Else, and by default, itself.
+    func assuming(language: String) throws(StenoError) -> any TranscriberModule
+}
+
+extension TranscriberModule {
+    public func assuming(language: String) throws(StenoError) -> any TranscriberModule { self }
 }
 
 /// What a transcriber can do, as data.

@@ -5,13 +5,13 @@ public import StenoAudio
 /// JSON: one object that holds the whole transcript, but for what is volatile.
 ///
 ///     {"segments": [{"start", "end", "text", "words": [{"text", "start", "end", "confidence", "estimated"}],
-///                    "alternatives", "language", "source"}],
+///                    "alternatives", "language", "languageConfidence", "source"}],
 ///      "events": [{"kind", "start", "end", "detail"}], "duration", "language"}
 ///
 /// Times are seconds, rounded once to 100 ns, at which frames of 8 and 16 kHz are exact. ``JSONReader`` reads back an
 /// equal transcript when its times are multiples of that (up to seven years) and its confidences are finite. What is
-/// unknown is absent: `start` and `end` of a word, `confidence`, `alternatives`, a segment's `language` and `source`; `estimated`
-/// stands only where it is true; an unknown `language` of the whole is null.
+/// unknown is absent: `start` and `end` of a word, `confidence`, `alternatives`, a segment's `language`, `languageConfidence` (how
+/// likely that was, where it was detected) and `source`; `estimated` stands only where it is true; an unknown `language` of the whole is null.
 public struct JSONWriter: TranscriptWriter {
     private var isFirst = true
 
@@ -69,6 +69,7 @@ func json(_ segment: TranscriptSegment) -> String {
         ("words", array(segment.words.map(json))),
         ("alternatives", segment.alternatives.isEmpty ? nil : json(segment.alternatives)),
         ("language", segment.language.map(json)),
+        ("languageConfidence", json(confidence: segment.languageConfidence)),
         ("source", segment.source.map(json)),
     ])
 }
@@ -78,7 +79,7 @@ private func json(_ word: TranscribedWord) -> String {
         ("text", json(word.text)),
         ("start", word.range.map { json(seconds($0.start)) }),
         ("end", word.range.map { json(seconds($0.end)) }),
-        ("confidence", word.confidence.flatMap { $0.isFinite ? json($0) : nil }),
+        ("confidence", json(confidence: word.confidence)),
         ("estimated", word.isTimeEstimated ? "true" : nil),
     ])
 }
@@ -108,6 +109,8 @@ private let encoder: JSONEncoder = {
 private func json(_ value: some Encodable) -> String {
     (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
 }
+
+private func json(confidence: Float?) -> String? { confidence.flatMap { $0.isFinite ? json($0) : nil } }
 
 private let timescale: Int32 = 10_000_000
 
@@ -171,12 +174,13 @@ struct SegmentRecord: Decodable {
     private var words: [WordRecord]?
     private var alternatives: [String]?
     private var language: String?
+    private var languageConfidence: Float?
     private var source: String?
 
     var segment: TranscriptSegment {
         TranscriptSegment(
             range: range(start, end), text: text, words: (words ?? []).map(\.word), alternatives: alternatives ?? [],
-            language: language, source: source)
+            language: language, languageConfidence: languageConfidence, source: source)
     }
 }
 

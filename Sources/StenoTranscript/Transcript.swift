@@ -12,25 +12,28 @@ public struct TranscriptSegment: Sendable, Hashable {
     public var alternatives: [String]
     /// The language spoken, as a BCP 47 code; nil when unknown.
     public var language: String?
+    /// How likely the engine found ``language`` to be, from 0 to 1; nil where it was told, or does not say.
+    public var languageConfidence: Float?
     /// Which of several sources on one timeline it came from; nil where there is one.
     public var source: String?
 
     public init(
         range: MediaTimeRange, text: String, words: [TranscribedWord] = [], alternatives: [String] = [],
-        language: String? = nil, source: String? = nil
+        language: String? = nil, languageConfidence: Float? = nil, source: String? = nil
     ) {
         self.range = range
         self.text = text
         self.words = words
         self.alternatives = alternatives
         self.language = language
+        self.languageConfidence = languageConfidence
         self.source = source
     }
 
     public init(_ result: TranscriptionResult) {
         self.init(
             range: result.range, text: result.text, words: result.words, alternatives: result.alternatives,
-            language: result.language, source: result.source)
+            language: result.language, languageConfidence: result.languageConfidence, source: result.source)
     }
 }
 

@@ -29,7 +29,7 @@ final class PackedRecognizer: SpeechRecognizer {
     /// How many there were since the last end.
     private var begun = 0
     private let wake = DispatchSemaphore(value: 0)
-    private var language: String?
+    private var language: SpokenLanguage?
     /// The frame after the last one accepted.
     private var nextFrame: Int64?
 

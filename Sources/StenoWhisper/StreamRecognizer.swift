@@ -28,7 +28,7 @@ final class StreamRecognizer: SpeechRecognizer {
     private var fresh = 0
     /// Text of the same utterance that was committed before the window.
     private var context: [Int32] = []
-    private var language: String?
+    private var language: SpokenLanguage?
     /// The frame after the last one accepted.
     private var nextFrame: Int64?
     /// The end of the last final result, in frames of the session.
@@ -181,7 +181,7 @@ final class StreamRecognizer: SpeechRecognizer {
         let words = decoded.segments.filter { !$0.isMark }.flatMap { segment in
             let segment = segment.moved(by: -first)
             return segment.words(
-                in: loudness, within: segment.range.clamped(to: 0..<count), language: decoded.language)
+                in: loudness, within: segment.range.clamped(to: 0..<count), language: decoded.language.code)
         }
         return (words, decoded.consumed)
     }
@@ -283,6 +283,7 @@ final class StreamRecognizer: SpeechRecognizer {
         session.send(
             TranscriptionResult(
                 range: bounds, text: words.map(\.text).joined().trimmed,
-                words: transcriber.options.wordTimes ? timed : [], language: language, isFinal: isFinal))
+                words: transcriber.options.wordTimes ? timed : [], language: language?.code,
+                languageConfidence: language?.confidence, isFinal: isFinal))
     }
 }

@@ -19,7 +19,8 @@ public final class WhisperTranscriber: TranscriberModule {
     /// How to decode. The defaults are those of whisper.cpp's command line, but for `threads`, `wordTimes` and
     /// `contextLimit`.
     public struct Options: Sendable, Hashable {
-        /// What is spoken, as a BCP 47 tag; nil to find out, at the first speech.
+        /// What is spoken, as a BCP 47 tag; nil to find out, at the first speech; results
+        /// then say how likely that is.
         public var language: String?
         /// Whether the text shall be English whatever is spoken.
         public var translate = false
@@ -91,8 +92,8 @@ public final class WhisperTranscriber: TranscriberModule {
     public let options: Options
     public let output = ModuleOutput<TranscriptionResult>()
 
-    /// The language in Whisper's spelling; nil to detect it.
-    let language: String?
+    /// Nil to detect it.
+    let language: SpokenLanguage?
     let threads: Int
     let parallelWindows: Int
     let prompt: [Int32]
@@ -130,9 +131,9 @@ public final class WhisperTranscriber: TranscriberModule {
                 .unsupportedOption, "The model \(model.path) is for English only and cannot translate.")
         }
         if let tag = options.language {
-            language = try SpokenLanguage.name(of: tag, among: model.languages, ofModelAt: model.path)
+            language = try SpokenLanguage(tag: tag, among: model.languages, ofModelAt: model.path)
         } else {
-            language = model.isMultilingual ? nil : "en"
+            language = model.isMultilingual ? nil : SpokenLanguage(name: "en")
         }
         prompt = try Self.tokens(of: options.initialPrompt, model: model)
         self.model = model
@@ -142,13 +143,20 @@ public final class WhisperTranscriber: TranscriberModule {
         parallelWindows = min(windows, threads)
     }
 
+    public func assuming(language tag: String) throws(StenoError) -> any TranscriberModule {
+        guard language == nil else { return self }
+        var options = options
+        options.language = tag
+        return try WhisperTranscriber(model: model, detector: detector, options: options)
+    }
+
     /// Whether a model knows a language, without loading it: for a program that wants to refuse before it records.
     /// Blocks: reads parts of the file.
     ///
     /// - Throws: `module.unsupportedLanguage` where it does not, and as ``WhisperModel/init(path:)``.
     public static func check(language tag: String, ofModelAt path: String) throws(StenoError) {
         let languages = SpokenLanguage.codes(vocabulary: try ModelFile.checkWhisper(path))
-        _ = try SpokenLanguage.name(of: tag, among: languages, ofModelAt: path)
+        _ = try SpokenLanguage(tag: tag, among: languages, ofModelAt: path)
     }
 
     public var capabilities: TranscriberCapabilities {

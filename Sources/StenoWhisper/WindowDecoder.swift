@@ -35,8 +35,7 @@ struct DecodedWindow {
     var segments: [Segment]
     /// Where whisper.cpp would go on, in frames of the window; above zero.
     var consumed: Int
-    /// What is spoken, as a BCP 47 code.
-    var language: String?
+    var language: SpokenLanguage
 }
 
 /// What one decode does.
@@ -68,8 +67,8 @@ final class WindowDecoder {
     private let state: WhisperState
     /// Signalled after each pass.
     private let wake: DispatchSemaphore
-    /// Fixed, or what the first window was found to be in; in Whisper's spelling.
-    var language: String?
+    /// Fixed, or what the first window was found to be in.
+    var language: SpokenLanguage?
     private var pass: Pass?
 
     init(
@@ -113,14 +112,13 @@ final class WindowDecoder {
         while !pass.isDone && !isCancelled() { _ = wake.wait(timeout: .now() + .milliseconds(20)) }
         if isCancelled() { throw Self.cancelled }
         let code = pass.code.load(ordering: .acquiring)
-        guard code == 0 else {
+        guard code == 0, let language = pass.language else {
             throw StenoError(.engineFailed, "whisper.cpp failed to decode a window.", nativeCode: Int(code))
         }
-        let spoken = unsafe whisper_full_lang_id_from_state(state.pointer)
-        if language == nil { language = unsafe whisper_lang_str(spoken).map { unsafe String(cString: $0) } }
+        self.language = language
         let segments = self.segments()
         let consumed = pass.consumed(lastText: segments.last?.range.upperBound)
-        return DecodedWindow(segments: segments, consumed: consumed, language: SpokenLanguage.code(of: spoken))
+        return DecodedWindow(segments: segments, consumed: consumed, language: language)
     }
 
     static let cancelled = StenoError(.cancelled, "The transcription was cancelled.")
@@ -184,7 +182,8 @@ private final class Pass: @unchecked Sendable {
     private let transcriber: WhisperTranscriber
     private let isCancelled: @Sendable () -> Bool
     private let request: DecodeRequest
-    private let language: String?
+    /// What is spoken; found by the pass where it is nil before.
+    private(set) var language: SpokenLanguage?
 
     private var hasEncoded = false
     /// What part of the window is done, in percent, rounded down.
@@ -192,7 +191,7 @@ private final class Pass: @unchecked Sendable {
 
     init(
         state: WhisperState, transcriber: WhisperTranscriber, isCancelled: @escaping @Sendable () -> Bool,
-        request: DecodeRequest, language: String?
+        request: DecodeRequest, language: SpokenLanguage?
     ) {
         self.state = state
         self.transcriber = transcriber
@@ -238,17 +237,41 @@ private final class Pass: @unchecked Sendable {
         let code = unsafe request.prompt.withUnsafeBufferPointer { prompt in
             unsafe parameters.prompt_tokens = prompt.baseAddress
             unsafe parameters.prompt_n_tokens = Int32(prompt.count)
-            return unsafe (language ?? "auto").withCString { language in
-                unsafe parameters.language = language
-                return unsafe request.samples.withUnsafeBufferPointer {
-                    unsafe whisper_full_with_state(
-                        state.model.context, state.pointer, parameters, $0.baseAddress, Int32($0.count))
+            return unsafe request.samples.withUnsafeBufferPointer { samples in
+                var count = Int32(samples.count)
+                if language == nil {
+                    let code = unsafe detectLanguage(samples)
+                    guard code == 0 else { return code }
+                    // What whisper.cpp made of the samples is in the state.
+                    count = 0
+                }
+                return unsafe (language?.name ?? "").withCString { language in
+                    unsafe parameters.language = language
+                    return unsafe whisper_full_with_state(
+                        state.model.context, state.pointer, parameters, samples.baseAddress, count)
                 }
             }
         }
         // On this one failure the state is freed already.
         if code == -7 { unsafe state.pointer = nil }
         self.code.store(code, ordering: .releasing)
+    }
+
+    /// Finds out what is spoken, as whisper.cpp does when it is not told, which keeps the probability for itself and
+    /// looks at one language more than models before the third large one know. Returns the code that a whole decode
+    /// would.
+    private func detectLanguage(_ samples: UnsafeBufferPointer<Float>) -> Int32 {
+        let (context, threads) = unsafe (state.model.context, Int32(request.threads))
+        let heard = unsafe whisper_pcm_to_mel_with_state(
+            context, state.pointer, samples.baseAddress, Int32(samples.count), threads)
+        guard heard == 0 else { return -2 }
+        var probabilities = [Float](repeating: 0, count: Int(whisper_lang_max_id()) + 1)
+        let found = unsafe whisper_lang_auto_detect_with_state(context, state.pointer, 0, threads, &probabilities)
+        guard found >= 0 else { return -3 }
+        let known = probabilities.prefix(state.model.languages.count)
+        let best = known.indices.max { known[$0] < known[$1] } ?? 0
+        language = SpokenLanguage(id: Int32(best), confidence: known[best] / known.reduce(0, +))
+        return 0
     }
 
     private static func of(_ pointer: UnsafeMutableRawPointer?) -> Pass {

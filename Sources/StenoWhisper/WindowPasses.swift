@@ -99,13 +99,13 @@ struct FileResults {
 
     /// Sends a segment as one result, or as several where audio was left out within it.
     private mutating func send(
-        _ segment: DecodedWindow.Segment, of window: SpeechWindow, _ loudness: Loudness, language: String?
+        _ segment: DecodedWindow.Segment, of window: SpeechWindow, _ loudness: Loudness, language: SpokenLanguage
     ) {
         // What begins behind the audio was heard in the silence.
         if segment.range.lowerBound >= window.count { return }
         let start = max(0, segment.range.lowerBound)
         let bounds = start..<min(max(segment.range.upperBound, start + Self.shortestText), window.count)
-        let words = segment.words(in: loudness, within: bounds, language: options.translate ? "en" : language)
+        let words = segment.words(in: loudness, within: bounds, language: options.translate ? "en" : language.code)
         guard options.wordTimes else { return send(words, in: bounds, of: window, language: language) }
         func piece(of word: WindowWord) -> Range<Int> {
             let start = min(word.range.lowerBound, bounds.upperBound - 1)
@@ -121,7 +121,7 @@ struct FileResults {
     }
 
     private mutating func send(
-        _ words: [WindowWord], in range: Range<Int>, of window: SpeechWindow, language: String?
+        _ words: [WindowWord], in range: Range<Int>, of window: SpeechWindow, language: SpokenLanguage
     ) {
         let text = words.map(\.text).joined().trimmed
         if text.isEmpty { return }
@@ -141,7 +141,8 @@ struct FileResults {
         }
         session.send(
             TranscriptionResult(
-                range: bounds, text: text, words: options.wordTimes ? timed : [], language: language, isFinal: true))
+                range: bounds, text: text, words: options.wordTimes ? timed : [], language: language.code,
+                languageConfidence: language.confidence, isFinal: true))
     }
 
     private func time(_ frames: Range<Int64>) -> MediaTimeRange {

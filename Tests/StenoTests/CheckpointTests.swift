@@ -68,7 +68,8 @@ struct CheckpointTests {
                         results.append(
                             TranscriptionResult(
                                 range: range, text: text, words: [TranscribedWord(text, range: range, confidence: 0.3)],
-                                alternatives: ["\u{2028}\n\"\\"], language: "en", isFinal: true))
+                                alternatives: ["\u{2028}\n\"\\"], language: "en",
+                                languageConfidence: 0.75, isFinal: true))
                         memory.said = memory.frames
                     }
                     return results
@@ -199,6 +200,43 @@ struct CheckpointTests {
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSinceNow: 9)], ofItemAtPath: audio)
             #expect(try await run(other)?.notices.count == 1)
+        }
+    }
+
+    /// Finds out what is spoken, unless it is told.
+    private final class Detecting: TranscriberModule {
+        let detect: @Sendable () -> String?
+        let output = ModuleOutput<TranscriptionResult>()
+        let compatibleAudioFormats = [ScriptedTranscriber.usualFormat]
+        let capabilities: TranscriberCapabilities = [.languageDetection]
+
+        init(_ detect: @escaping @Sendable () -> String?) { self.detect = detect }
+
+        func assuming(language: String) -> any TranscriberModule { Detecting { language } }
+
+        func makeRecognizer(_ session: RecognizerSession<TranscriptionResult>) throws -> any SpeechRecognizer {
+            let language = detect()
+            return try ScriptedTranscriber { call, session in
+                guard case .accept(let input) = call, let start = input.bufferStartTime else { return }
+                session.send(
+                    TranscriptionResult(
+                        range: MediaTimeRange(start: start, duration: input.bufferDuration), text: "a",
+                        language: language, isFinal: true))
+            }.makeRecognizer(session)
+        }
+    }
+
+    @Test func theLanguageOfTheFirstTextIsThatOfAll() async throws {
+        try await withAudio {
+            let next = Lock(["mistake", "xx", nil])
+            let transcription = FileTranscription(path: audio, checkpoint: checkpoint) { () throws(StenoError) in
+                Detecting { next.withLock { $0.popLast() ?? nil } }
+            }
+            let whole = try await transcription.run()
+            #expect(Set(whole.segments.map(\.language)) == [nil, "xx"] && whole.language == "xx")
+            // Going on, what is kept has it.
+            #expect(try await transcription.run() == whole)
+            #expect(next.withLock { $0.count } == 1)
         }
     }
 

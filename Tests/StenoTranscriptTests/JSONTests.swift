@@ -13,7 +13,7 @@ import Testing
                     TranscribedWord("And", range: range(500, 1000), confidence: 0.9),
                     TranscribedWord("so", range: range(1000, 1100), isTimeEstimated: true), TranscribedWord("unknown"),
                 ],
-                alternatives: ["Hand so"], language: "en"),
+                alternatives: ["Hand so"], language: "en", languageConfidence: 0.75),
             segment(2000, 3000, "x"),
         ],
         events: [TimelineEvent(.overrun, range: range(0, 20), detail: "lost")], duration: ms(11_000), language: "en")
@@ -34,7 +34,8 @@ import Testing
             writer.write(transcript) == """
                 {"segments":[
                 {"start":0.5,"end":2,"text":"And so","words":[{"text":"And","start":0.5,"end":1,"confidence":0.9},\
-                {"text":"so","start":1,"end":1.1,"estimated":true},{"text":"unknown"}],"alternatives":["Hand so"],"language":"en"},
+                {"text":"so","start":1,"end":1.1,"estimated":true},{"text":"unknown"}],"alternatives":["Hand so"],"language":"en",\
+                "languageConfidence":0.75},
                 {"start":2,"end":3,"text":"x","words":[]}
                 ],
                 "events":[{"kind":"overrun","start":0,"end":0.02,"detail":"lost"}],

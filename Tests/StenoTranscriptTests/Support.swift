@@ -69,7 +69,9 @@ extension SeededGenerator {
         return TranscriptSegment(
             range: range, text: text, words: texts.map { word($0, in: range) },
             alternatives: Bool.random(using: &self) ? [self.text()] : [],
-            language: Bool.random(using: &self) ? "en" : nil, source: Bool.random(using: &self) ? "mic" : nil)
+            language: Bool.random(using: &self) ? "en" : nil,
+            languageConfidence: Bool.random(using: &self) ? Float.random(in: 0...1, using: &self) : nil,
+            source: Bool.random(using: &self) ? "mic" : nil)
     }
 
     mutating func transcript() -> Transcript {
