@@ -70,16 +70,21 @@ struct ModelsProgram {
                 }
             }
         case .verify:
-            let installed = store.options.catalog.entries.map(\.name).filter { store.path(of: $0) != nil }
-            if command.names.isEmpty, installed.isEmpty {
-                Terminal.say("models: no model is installed in \(store.options.folder)\n")
-            }
-            for name in command.names.isEmpty ? installed : command.names {
+            let names = command.names.isEmpty ? store.options.catalog.entries.map(\.name) : command.names
+            var found = names.count
+            for name in names {
                 await attempt(name) { () async throws(StenoError) in
-                    try await store.verify(name)
+                    do throws(StenoError) {
+                        try await store.verify(name)
+                    } catch {
+                        guard command.names.isEmpty, error.code == .modelNotInstalled else { throw error }
+                        found -= 1
+                        return
+                    }
                     try TextOutput(path: "-").write("\(name): right\n")
                 }
             }
+            if found == 0 { Terminal.say("models: no model is installed in \(store.options.folder)\n") }
         case .remove:
             for name in command.names {
                 await attempt(name) { () async throws(StenoError) in try store.remove(name) }

@@ -10,7 +10,7 @@ internal import StenoFiles
 /// without the encoder's delay, in a file beside it that then takes its place: it needs as much room again, and takes
 /// as long as copying.
 ///
-/// Takes `uint8`, `int16`, `int32`, `float32` and `float64`, interleaved or planar, in up to 8 channels at the rates of
+/// Takes linear samples (all formats but `muLaw` and `aLaw`), interleaved or planar, in up to 8 channels at the rates of
 /// AAC: 7350, 8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000, 64000, 88200 and 96000 Hz. Channels without
 /// speakers are given some, none of them for low frequencies, so that each keeps its whole band.
 ///
@@ -165,6 +165,8 @@ internal import StenoFiles
     /// Frames that wait in `frame`.
     private var held = 0
     private var position: Int64 = 0
+    /// Samples of 24 bits as FFmpeg takes them, in the upper bits of 32, in the buffer's shape; as many as `frame` holds.
+    private var widened: [Int32] = []
 
     static let sampleRates = [
         7350, 8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000, 64000, 88200, 96000,
@@ -178,7 +180,7 @@ internal import StenoFiles
         self.name = name
         let channels = format.channelCount
         guard Self.sampleRates.contains(format.sampleRate), channels <= 8,
-            let packed = format.sampleFormat.ffmpegFormat
+            let packed = is24Bit ? AV_SAMPLE_FMT_S32 : format.sampleFormat.ffmpegFormat
         else { throw unsupported }
         guard let encoder = unsafe avcodec_find_encoder(AV_CODEC_ID_AAC) else { throw unsupported }
         unsafe codec = avcodec_alloc_context3(encoder)
@@ -195,6 +197,7 @@ internal import StenoFiles
         unsafe codec.pointee.thread_count = 1
         guard unsafe avcodec_open2(codec, encoder, nil) >= 0 else { throw unsupported }
 
+        if is24Bit { unsafe widened = Array(repeating: 0, count: Int(codec.pointee.frame_size) * channels) }
         unsafe frame.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
         unsafe frame.pointee.sample_rate = codec.pointee.sample_rate
         unsafe frame.pointee.nb_samples = codec.pointee.frame_size
@@ -241,14 +244,42 @@ internal import StenoFiles
             if held == 0 { try check(unsafe av_frame_make_writable(frame)) }
             let count = min(size - held, buffer.frameCount - start)
             let filled = unsafe buffer.withUnsafeBytes { samples in
-                unsafe steno_fill(
-                    converter, frame, Int32(held), samples.assumingMemoryBound(to: UInt8.self).baseAddress, plane,
-                    start * bytes, Int32(count))
+                if is24Bit {
+                    unsafe widen(samples, frames: start..<start + count, capacity: buffer.frameCapacity, stride: size)
+                    return unsafe widened.withUnsafeBytes {
+                        unsafe fill($0, plane: format.isInterleaved ? 0 : 4 * size, start: 0, count)
+                    }
+                }
+                return unsafe fill(samples, plane: plane, start: start * bytes, count)
             }
             try check(filled)
             start += count
             held += count
             if held == size { try send(into: muxer) }
+        }
+    }
+
+    private func fill(_ samples: UnsafeRawBufferPointer, plane: Int, start: Int, _ count: Int) -> Int32 {
+        unsafe steno_fill(
+            converter, frame, Int32(held), samples.assumingMemoryBound(to: UInt8.self).baseAddress, plane, start,
+            Int32(count))
+    }
+
+    private var is24Bit: Bool { format.sampleFormat == .int24 || format.sampleFormat == .int24in32 }
+
+    /// - Parameters:
+    ///   - capacity: frames from one plane of `samples` to the next.
+    ///   - stride: the same of ``widened``.
+    private func widen(_ samples: UnsafeRawBufferPointer, frames: Range<Int>, capacity: Int, stride: Int) {
+        let size = format.sampleFormat.byteCount
+        let (planes, width) = format.isInterleaved ? (1, format.channelCount) : (format.channelCount, 1)
+        for plane in 0..<planes {
+            let first = (plane * capacity + frames.lowerBound) * width
+            for index in 0..<frames.count * width {
+                let at = (first + index) * size
+                unsafe widened[plane * stride + index] =
+                    Int32(samples[at]) << 8 | Int32(samples[at + 1]) << 16 | Int32(samples[at + 2]) << 24
+            }
         }
     }
 
@@ -288,7 +319,6 @@ internal import StenoFiles
         let rates = Self.sampleRates.map(String.init).joined(separator: ", ")
         return StenoError(
             .fileUnsupported,
-            "\(quoted(name)): \(format) for a file that takes uint8, int16, int32, float32 and float64 in up to 8 channels at "
-                + "\(rates) Hz")
+            "\(quoted(name)): \(format) for a file that takes linear samples in up to 8 channels at \(rates) Hz")
     }
 }

@@ -139,10 +139,11 @@ public final class ModelStore: Sendable {
     /// Reads a model through and compares it with the digests of the catalogue, or those that were recorded when it was
     /// installed.
     ///
-    /// - Throws: `modelUnknown`, `modelNotInstalled`, `modelChecksumMismatch`, `modelStoreFailed`, `cancelled`.
+    /// - Throws: `modelUnknown`, `modelNotInstalled` when there is nothing, `modelChecksumMismatch`, also when the size is
+    ///   another, `modelStoreFailed`, `cancelled`.
     public func verify(_ name: String) async throws(StenoError) {
         let place = Place(try entry(name), options)
-        guard place.isInstalled else { throw notInstalled(name) }
+        guard place.exists else { throw notInstalled(name) }
         try await Verifier().verify(place)
     }
 

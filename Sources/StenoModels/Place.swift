@@ -42,6 +42,9 @@ struct Place: Sendable {
         FileManager.default.contents(atPath: receiptPath).flatMap { try? JSONDecoder().decode(Receipt.self, from: $0) }
     }
 
+    /// Whether something is there, whatever it is.
+    var exists: Bool { size(of: path) != nil }
+
     var partialSize: Int64 { size(of: partial) ?? 0 }
 
     /// A file of the right size, or a folder: those only ever appear whole. A file that came otherwise may be anything of
@@ -264,6 +267,9 @@ extension Place {
                 throw mismatch(found[name] == nil ? "\(name) is missing" : "\(name) has changed")
             }
             return
+        }
+        if let expected = entry.size ?? receipt?.size, let size = size(of: path), size != expected {
+            throw mismatch("it has \(size) bytes, not \(expected)")
         }
         let recorded = (receipt?.digests ?? [:]).compactMap { name, value in
             ModelDigest.Kind(rawValue: name).map { ModelDigest($0, value) }

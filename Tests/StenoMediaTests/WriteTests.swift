@@ -58,7 +58,8 @@ import Testing
         #expect(offset(of: part, in: content.samples, range: 38_000..<42_000) == 40_000)
     }
 
-    @Test(arguments: [SampleFormat.uint8, .int16, .int32, .float32, .float64], [true, false])
+    @Test(
+        arguments: [SampleFormat.uint8, .int16, .int24, .int24in32, .int32, .float32, .float64], [true, false])
     func formats(sampleFormat: SampleFormat, isInterleaved: Bool) throws {
         let tones = toneChannels(8, seconds: 1, rate: 48_000)
         let format = AudioFormat(
@@ -70,6 +71,13 @@ import Testing
                 switch sampleFormat {
                 case .uint8: unsafe bytes[at] = UInt8(128 + 127 * value)
                 case .int16: unsafe bytes.storeBytes(of: Int16(value * 32767), toByteOffset: 2 * at, as: Int16.self)
+                case .int24:
+                    let sample = Int32(value * 0x1p22)
+                    for byte in 0..<3 { unsafe bytes[3 * at + byte] = UInt8(truncatingIfNeeded: sample >> (8 * byte)) }
+                case .int24in32:
+                    // The upper byte says nothing.
+                    let sample = Int32(value * 0x1p22) & 0xFF_FFFF | 0x5500_0000
+                    unsafe bytes.storeBytes(of: sample, toByteOffset: 4 * at, as: Int32.self)
                 case .int32: unsafe bytes.storeBytes(of: Int32(value * 0x1p30), toByteOffset: 4 * at, as: Int32.self)
                 case .float32: unsafe bytes.storeBytes(of: value, toByteOffset: 4 * at, as: Float.self)
                 default: unsafe bytes.storeBytes(of: Double(value), toByteOffset: 8 * at, as: Double.self)

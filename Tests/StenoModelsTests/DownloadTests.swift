@@ -54,8 +54,12 @@ import Testing
         try await store.verify("m")
         var damaged = content
         damaged[1000] ^= 1
-        try Data(damaged).write(to: URL(filePath: path))
-        await #expect { try await store.verify("m") } throws: { ($0 as? StenoError)?.code == .modelChecksumMismatch }
+        for bytes in [damaged, Array(content.prefix(1000))] {
+            try Data(bytes).write(to: URL(filePath: path))
+            await #expect { try await store.verify("m") } throws: {
+                ($0 as? StenoError)?.code == .modelChecksumMismatch
+            }
+        }
     }
 
     @Test(arguments: [

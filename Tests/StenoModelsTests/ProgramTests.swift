@@ -15,6 +15,10 @@ import Testing
     }
 
     private func program(_ arguments: String..., output: String? = nil, errors: String? = nil) throws -> ChildProcess {
+        try program(arguments, output: output, errors: errors)
+    }
+
+    private func program(_ arguments: [String], output: String? = nil, errors: String? = nil) throws -> ChildProcess {
         try ChildProcess(
             [productPath("models"), "--folder", folder.path("models")] + arguments, output: output ?? "/dev/null",
             errors: errors ?? "/dev/null")
@@ -42,13 +46,18 @@ import Testing
                 && text("out").split(separator: "\n").first { $0.hasPrefix("silero-v6.2.0") }?.contains("installed")
                     == true
         )
-        try folder.write([1, 2, 3], "models/ggml-tiny.bin")
         let path = folder.path("models/ggml-silero-v6.2.0.bin")
         var bytes = try #require(existing(path))
         bytes[5000] ^= 1
         try Data(bytes).write(to: URL(filePath: path))
         #expect(try program("verify", errors: errors).wait().status == 65)
         #expect(text("err").contains("damaged"))
+        // What is cut off is not installed, but it is there.
+        try Data(bytes.prefix(1000)).write(to: URL(filePath: path))
+        for arguments in [["verify"], ["verify", "silero-v6.2.0"]] {
+            #expect(try program(arguments, errors: errors).wait().status == 65)
+            #expect(text("err").hasSuffix("is damaged: it has 1000 bytes, not 885098.\n"))
+        }
         #expect(try program("remove", "silero-v6.2.0").wait().status == 0)
         #expect(existing(path) == nil)
         for command in ["remove", "verify"] {
