@@ -85,7 +85,9 @@ struct Batch {
                 guard let job = rest.popFirst() else { return }
                 group.addTask {
                     do throws(StenoError) {
-                        return (job, .done(seconds: try await transcribe(job, with: makeTranscriber, identity)))
+                        // Not within the tuple: where that throws, an optimized build (Swift 6.3.1) releases `job` twice.
+                        let seconds = try await transcribe(job, with: makeTranscriber, identity)
+                        return (job, .done(seconds: seconds))
                     } catch {
                         return (job, job.isFound && error.code == .fileNotAudio ? .notAudio : .failed(error))
                     }
