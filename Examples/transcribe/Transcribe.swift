@@ -7,6 +7,7 @@ import Steno
 @main
 struct Transcribe {
     static func main() async {
+        takeOneHeap()
         do {
             guard let options = try Options(Array(CommandLine.arguments.dropFirst())) else {
                 exit(printAll(Options.help, by: "transcribe").rawValue)

@@ -19,14 +19,14 @@ final class PackedRecognizer: SpeechRecognizer {
     /// Speech that is in no window yet.
     private var packed = SpeechWindow()
     private struct Window {
+        let passes: WindowPasses
         let threads: Int
-        /// What decodes it; nil when all is heard.
-        var passes: WindowPasses?
         var heard: [HeardWindow] = []
     }
     /// Windows whose results were not sent, in order.
     private var windows: [Window] = []
-    /// How many there were since the last end.
+    /// The n-th window goes to the n-th of them, in turn.
+    private var states: [WindowPasses] = []
     private var begun = 0
     private let wake = DispatchSemaphore(value: 0)
     private var language: SpokenLanguage?
@@ -63,7 +63,6 @@ final class PackedRecognizer: SpeechRecognizer {
         try filter.finish(pass: append)
         if packed.count > 0 { try begin(packed.takeFirst(packed.count), isLast: true) }
         while !windows.isEmpty { try endPass() }
-        begun = 0
     }
 
     /// Takes audio second by second, so that a long buffer can be cancelled too and needs no more memory.
@@ -91,37 +90,40 @@ final class PackedRecognizer: SpeechRecognizer {
 
     // MARK: Decoding
 
-    /// Begins to decode a window. What comes of it depends on the window, its place and the options alone: not on which
-    /// one is done first.
+    /// Begins to decode a window. What comes of it depends on the audio and the options, and not on which is done first:
+    /// whisper.cpp's search draws lots, which go on with the state, and other threads round sums otherwise.
     private func begin(_ window: SpeechWindow, isLast: Bool) throws(StenoError) {
+        let isOnly = isLast && windows.isEmpty
+        let limit = transcriber.parallelWindows
         // What is spoken is found out with the first window.
-        let limit = language == nil ? 1 : transcriber.parallelWindows
-        while windows.count >= 4 * limit || windows.count(where: { $0.passes != nil }) >= limit { try endPass() }
-        // A state for each: whisper.cpp's search draws lots, and a state that was used before draws others.
-        let passes = try WindowPasses(transcriber, isSpeech: true, wake: wake) { [session] in session.isCancelled }
-        passes.window = window
-        passes.decoder.language = language
-        // With other threads, sums are rounded otherwise.
-        let isOnly = isLast && begun == 0
-        let threads = transcriber.threads / (isOnly ? 1 : limit)
-        windows.append(Window(threads: threads, passes: passes))
+        while windows.count >= (language == nil ? 1 : limit) { try endPass() }
+        if states.count < limit {
+            states.append(
+                try WindowPasses(transcriber, isSpeech: true, wake: wake) { [session] in session.isCancelled })
+        }
+        let passes = states[begun % limit]
         begun += 1
+        passes.window = window
+        passes.hasContext = false
+        passes.decoder.language = language
+        let threads = transcriber.threads / (isOnly ? 1 : limit)
+        windows.append(Window(passes: passes, threads: threads))
         try passes.begin(isEnd: true, prompt: transcriber.prompt, threads: threads)
     }
 
     /// Waits for the end of a pass, goes on with its window, and sends what is next.
     private func endPass() throws(StenoError) {
-        func next() -> Int? { windows.firstIndex { $0.passes?.decoder.isDone == true } }
+        func next() -> Int? { windows.firstIndex { $0.passes.decoder.isDone } }
         while next() == nil && !session.isCancelled { _ = wake.wait(timeout: .now() + .milliseconds(20)) }
-        guard let index = next(), let passes = windows[index].passes else { throw WindowDecoder.cancelled }
+        guard let index = next() else { throw WindowDecoder.cancelled }
+        let passes = windows[index].passes
         windows[index].heard.append(try passes.end())
         if passes.isDone {
             language = passes.decoder.language
-            windows[index].passes = nil
         } else {
             try passes.begin(isEnd: true, prompt: [], threads: windows[index].threads)
         }
-        while let first = windows.first, first.passes == nil {
+        while let first = windows.first, first.passes.isDone {
             for heard in first.heard { results.send(heard) }
             windows.removeFirst()
         }
