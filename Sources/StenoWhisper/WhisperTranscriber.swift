@@ -19,8 +19,8 @@ public final class WhisperTranscriber: TranscriberModule {
     /// How to decode. The defaults are those of whisper.cpp's command line, but for `threads`, `wordTimes` and
     /// `contextLimit`.
     public struct Options: Sendable, Hashable {
-        /// What is spoken, as a BCP 47 tag; nil to find out, at the first speech; results
-        /// then say how likely that is.
+        /// What is spoken, as a BCP 47 tag; nil to find out, at the first speech; results then say how likely that
+        /// is.
         public var language: String?
         /// Whether the text shall be English whatever is spoken.
         public var translate = false

@@ -56,14 +56,14 @@ final class WindowPasses {
     func end() throws(StenoError) -> HeardWindow {
         let decoded = try decoder.end()
         hasContext = true
-        let heard = HeardWindow(window: window, padding: padding, decoded: decoded)
         var consumed = padding == 0 ? min(decoded.consumed, window.count) : window.count
         // whisper.cpp takes what is behind a text that it completed for silence.
         if isSpeech, let end = decoded.segments.last?.range.upperBound, end > 0 {
             if end + Self.longestSilentEnd < window.count { consumed = min(consumed, end) }
         }
-        window.removeFirst(consumed)
-        return heard
+        defer { window.removeFirst(consumed) }
+        return HeardWindow(
+            window: window, padding: padding, speech: isSpeech ? consumed : nil, decoded: decoded)
     }
 }
 
@@ -72,6 +72,8 @@ struct HeardWindow {
     var window: SpeechWindow
     /// Frames before the window in what the pass heard.
     var padding: Int
+    /// How much of it is known to be speech and is not heard again.
+    var speech: Int?
     var decoded: DecodedWindow
 }
 
@@ -79,6 +81,8 @@ struct HeardWindow {
 struct FileResults {
     /// No text is spoken in less.
     private static let shortestText = WhisperRecognizer.sampleRate / 10
+    /// Longer speech without text is told. Pauses of up to a second are in it.
+    private static let longestWithoutText = 3 * WhisperRecognizer.sampleRate
 
     private let session: RecognizerSession<TranscriptionResult>
     private let options: WhisperTranscriber.Options
@@ -92,9 +96,20 @@ struct FileResults {
 
     mutating func send(_ heard: HeardWindow) {
         let loudness = Loudness(heard.window.samples)
-        for segment in heard.decoded.segments where !segment.isMark {
-            send(segment.moved(by: -heard.padding), of: heard.window, loudness, language: heard.decoded.language)
+        var said = 0
+        func tell(before end: Int) {
+            guard heard.speech != nil, end - said > Self.longestWithoutText else { return }
+            let range = MediaTimeRange(
+                heard.window.sessionFrames(said..<end), sampleRate: WhisperRecognizer.sampleRate)
+            session.report(TimelineEvent(.speechWithoutText, range: range, detail: "speech without text"))
         }
+        for segment in heard.decoded.segments where !segment.isMark {
+            let segment = segment.moved(by: -heard.padding)
+            tell(before: min(segment.range.lowerBound, heard.window.count))
+            said = max(said, segment.range.upperBound)
+            send(segment, of: heard.window, loudness, language: heard.decoded.language)
+        }
+        if let end = heard.speech { tell(before: end) }
     }
 
     /// Sends a segment as one result, or as several where audio was left out within it.

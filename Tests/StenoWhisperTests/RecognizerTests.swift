@@ -114,6 +114,23 @@ import Testing
         #expect(try results() == first)
     }
 
+    /// What the detector heard and the engine did not is told, and only that.
+    @Test func speechWithoutTextIsTold() throws {
+        func events(of samples: [Int16]) throws -> [TimelineEvent] {
+            let session = Session()
+            let recognizer = try session.recognizer(makeTranscriber(detector: true))
+            try recognizer.accept(samples)
+            try recognizer.finish()
+            return session.events
+        }
+        #expect(try events(of: Fixtures.jfk.get()).isEmpty)
+        let speech = try Fixtures.speech(String(repeating: "stop ", count: 40), speed: 220)
+        let event = try #require(try events(of: Fixtures.silence(5) + speech).first)
+        #expect(event.kind == .speechWithoutText)
+        #expect(event.range.start.seconds > 4 && event.range.duration.seconds > 3)
+        #expect(event.range.end.seconds < 5.1 + Double(speech.count) / 16_000)
+    }
+
     @Test func floatsAndIntegersAreTheSame() throws {
         let speech = try Fixtures.speech(Self.sentences[0])
         let session = Session()
