@@ -25,8 +25,8 @@ struct ModelsProgram {
           --help
 
         The exit code is 0 when all went well, 64 for a wrong command line, 65 for a damaged model, 69 when a model cannot
-        be had, or is not installed and so cannot be verified or removed, 74 when the disk or the output fails, 75 when somebody else is installing the model, 130 when it was
-        interrupted.
+        be had, or is not installed and so cannot be verified or removed, 74 when the disk or the output fails, 75 when
+        somebody else is installing the model, 130 when it was interrupted.
 
         """
 

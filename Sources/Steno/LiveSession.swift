@@ -92,7 +92,8 @@ public actor LiveSession {
         /// The device's clock against the monotonic one; nil before the first frames.
         public var timing: CaptureTiming?
         public var statistics: CaptureStatistics
-        /// What has happened to the audio: in the recording, and what the recognizer reports. The last one may still grow; see ``Swift/Array/note(_:)``.
+        /// What has happened to the audio: in the recording, and what the recognizer reports. The last one may still
+        /// grow; see ``Swift/Array/note(_:)``.
         public var events: [TimelineEvent]
         /// Why nothing comes at the moment, while the source tries to get its device back.
         public var interruption: StenoError?

@@ -10,8 +10,9 @@ public import StenoAudio
 ///
 /// Times are seconds, rounded once to 100 ns, at which frames of 8 and 16 kHz are exact. ``JSONReader`` reads back an
 /// equal transcript when its times are multiples of that (up to seven years) and its confidences are finite. What is
-/// unknown is absent: `start` and `end` of a word, `confidence`, `alternatives`, a segment's `language`, `languageConfidence` (how
-/// likely that was, where it was detected) and `source`; `estimated` stands only where it is true; an unknown `language` of the whole is null.
+/// unknown is absent: `start` and `end` of a word, `confidence`, `alternatives`, a segment's `language`,
+/// `languageConfidence` (how likely that was, where it was detected) and `source`; `estimated` stands only where it is true;
+/// an unknown `language` of the whole is null.
 public struct JSONWriter: TranscriptWriter {
     private var isFirst = true
 

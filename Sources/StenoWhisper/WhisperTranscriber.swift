@@ -48,8 +48,9 @@ public final class WhisperTranscriber: TranscriberModule {
         /// none. The engine's memory and time grow with it: its logits take 0.2 MB for each token, twice.
         public var contextLimit = 64
         /// Windows of a whole file that are decoded at once, from 1 to 16, with a detector; nil for two. They share
-        /// `threads`, of which each has one at least; and each takes memory as a session does. Results depend on how many
-        /// threads a window has, since sums are rounded otherwise, and on nothing else of it.
+        /// `threads`, of which each has one at least; and each takes memory as a session does. With another number a word
+        /// may differ: whisper.cpp's search draws lots, and other threads round sums otherwise. Equal options give equal
+        /// results.
         public var parallelWindows: Int?
         /// How to decode live; nil for whole files.
         public var streaming: Streaming?
