@@ -150,6 +150,6 @@ extension AudioBuffer {
 
     /// The interleaved samples, or one channel of a planar buffer, as an array. Allocates.
     public func samples<S: AudioSample>(of type: S.Type, plane: Int = 0) -> [S] {
-        withSamples(of: S.self, plane: plane) { span in span.indices.map { span[$0] } }
+        withSamples(of: S.self, plane: plane) { span in unsafe span.withUnsafeBufferPointer { unsafe Array($0) } }
     }
 }

@@ -58,10 +58,8 @@ public import StenoAudio
         self.isBigEndian = isBigEndian
         name = input.name
         let size = input.available(from: 0)
-        guard size != 0 else {
-            throw StenoError(.fileEmpty, "\(quoted(name)) is empty, 0 bytes; expected samples in \(format)")
-        }
         frameCount = size.map { $0 / Int64(format.bytesPerFrame) }
+        guard size != 0 else { throw emptyError }
         input.endOpening()
     }
 
@@ -70,7 +68,8 @@ public import StenoAudio
     /// Blocks for the disk. On a pipe it returns what has come, and `nothing` when that is less than a frame for 100 ms.
     /// Allocates nothing once `buffer` is in ``format``.
     ///
-    /// - Throws: `fileReadFailed` when not one frame could be read. After real audio the same is a warning and the end.
+    /// - Throws: `fileReadFailed` when not one frame could be read, `fileEmpty` when a pipe ends with nothing in it. After
+    ///   real audio a failure is a warning and the end.
     /// - Precondition: `buffer` has room for a frame.
     public func read(into buffer: inout AudioBuffer) throws(StenoError) -> CaptureRead {
         precondition(buffer.frameCapacity > 0, "a buffer without room takes no frames")
@@ -98,10 +97,16 @@ public import StenoAudio
             let error = StenoError.system(number, "reading", name, otherwise: .fileReadFailed)
             guard framesRead > 0 else { throw error }
             warn("the audio ends at a fault: \(error)")
+        } else if framesRead == 0, rest == 0, !input.isSeekable {
+            throw emptyError
         } else if rest > 0 {
             warn("\(rest) bytes at the end are no whole frame of \(frameBytes) and are left out")
         }
         return buffer.frameCount > 0 ? .frames : .end
+    }
+
+    private var emptyError: StenoError {
+        StenoError(.fileEmpty, "\(quoted(name)) is empty, 0 bytes; expected samples in \(format)")
     }
 
     private func swapBytes(_ bytes: UnsafeMutableRawBufferPointer) {

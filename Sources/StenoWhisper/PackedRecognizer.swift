@@ -20,7 +20,7 @@ final class PackedRecognizer: SpeechRecognizer {
     private var packed = SpeechWindow()
     private struct Window {
         let passes: WindowPasses
-        let threads: Int
+        var isRunning = true
         var heard: [HeardWindow] = []
     }
     /// Windows whose results were not sent, in order.
@@ -62,7 +62,11 @@ final class PackedRecognizer: SpeechRecognizer {
         if session.isCancelled { throw WindowDecoder.cancelled }
         try filter.finish(pass: append)
         if packed.count > 0 { try begin(packed.takeFirst(packed.count), isLast: true) }
-        while !windows.isEmpty { try endPass() }
+        while !windows.isEmpty {
+            while windows.contains(where: \.isRunning) { try endPass() }
+            sendDone()
+            try goOn(windows.indices, threads: transcriber.threads / max(1, windows.count { !$0.passes.isDone }))
+        }
     }
 
     /// Takes audio second by second, so that a long buffer can be cancelled too and needs no more memory.
@@ -91,12 +95,19 @@ final class PackedRecognizer: SpeechRecognizer {
     // MARK: Decoding
 
     /// Begins to decode a window. What comes of it depends on the audio and the options, and not on which is done first:
-    /// whisper.cpp's search draws lots, which go on with the state, and other threads round sums otherwise.
+    /// whisper.cpp's search draws lots, which go on with the state, and other threads round sums otherwise. So how many
+    /// threads a pass has follows from its place: the last windows wait for each other, and those that go on share all.
     private func begin(_ window: SpeechWindow, isLast: Bool) throws(StenoError) {
         let isOnly = isLast && windows.isEmpty
         let limit = transcriber.parallelWindows
-        // What is spoken is found out with the first window.
-        while windows.count >= (language == nil ? 1 : limit) { try endPass() }
+        // What is spoken is found out with the first pass.
+        while windows.count >= (language == nil ? 1 : limit) {
+            // Those that are known not to be among the last; behind this one there is another, unless it is the last.
+            let others = windows.indices.prefix(max(0, windows.count - limit + (isLast ? 1 : 2)))
+            try goOn(others, threads: transcriber.threads / limit)
+            try endPass()
+            sendDone()
+        }
         if states.count < limit {
             states.append(
                 try WindowPasses(transcriber, isSpeech: true, wake: wake) { [session] in session.isCancelled })
@@ -106,24 +117,33 @@ final class PackedRecognizer: SpeechRecognizer {
         passes.window = window
         passes.hasContext = false
         passes.decoder.language = language
-        let threads = transcriber.threads / (isOnly ? 1 : limit)
-        windows.append(Window(passes: passes, threads: threads))
-        try passes.begin(isEnd: true, prompt: transcriber.prompt, threads: threads)
+        windows.append(Window(passes: passes))
+        try passes.begin(
+            isEnd: true, prompt: transcriber.prompt, threads: transcriber.threads / (isOnly ? 1 : limit))
     }
 
-    /// Waits for the end of a pass, goes on with its window, and sends what is next.
+    /// Begins the next pass of those of these windows that need one.
+    private func goOn(_ indices: Range<Int>, threads: Int) throws(StenoError) {
+        for index in indices where !windows[index].isRunning && !windows[index].passes.isDone {
+            windows[index].isRunning = true
+            try windows[index].passes.begin(isEnd: true, prompt: [], threads: threads)
+        }
+    }
+
+    /// Waits for the end of a pass.
     private func endPass() throws(StenoError) {
-        func next() -> Int? { windows.firstIndex { $0.passes.decoder.isDone } }
+        func next() -> Int? { windows.firstIndex { $0.isRunning && $0.passes.decoder.isDone } }
         while next() == nil && !session.isCancelled { _ = wake.wait(timeout: .now() + .milliseconds(20)) }
         guard let index = next() else { throw WindowDecoder.cancelled }
         let passes = windows[index].passes
         windows[index].heard.append(try passes.end())
-        if passes.isDone {
-            language = passes.decoder.language
-        } else {
-            try passes.begin(isEnd: true, prompt: [], threads: windows[index].threads)
-        }
-        while let first = windows.first, first.passes.isDone {
+        windows[index].isRunning = false
+        language = passes.decoder.language
+    }
+
+    /// Sends the results of the windows that are done, in order.
+    private func sendDone() {
+        while let first = windows.first, !first.isRunning, first.passes.isDone {
             for heard in first.heard { results.send(heard) }
             windows.removeFirst()
         }

@@ -43,6 +43,8 @@ struct DecodeRequest {
     var samples: [Float]
     /// Whether the text of earlier windows is the context.
     var usesContext = false
+    /// Whether a last text to which the model gave no end is kept. whisper.cpp drops it, for the next window to begin there.
+    var keepsOpenEnd = false
     /// The text before, or names to expect.
     var prompt: [Int32] = []
     /// How much the encoder looks at, in its frames of 20 ms; 0 for 30 s, whatever the audio.
@@ -116,33 +118,52 @@ final class WindowDecoder {
             throw StenoError(.engineFailed, "whisper.cpp failed to decode a window.", nativeCode: Int(code))
         }
         self.language = language
-        let segments = self.segments()
-        let consumed = pass.consumed(lastText: segments.last?.range.upperBound)
+        let (segments, nextStart) = self.segments()
+        var consumed = pass.consumed(lastText: segments.last?.range.upperBound)
+        if let nextStart, nextStart > 0 { consumed = min(consumed, nextStart) }
         return DecodedWindow(segments: segments, consumed: consumed, language: language)
     }
 
     static let cancelled = StenoError(.cancelled, "The transcription was cancelled.")
 
-    private func segments() -> [DecodedWindow.Segment] {
+    /// What was heard, and where the model began a text that it did not give.
+    private func segments() -> ([DecodedWindow.Segment], nextStart: Int?) {
         let context = unsafe transcriber.model.context
         let firstMark = unsafe whisper_token_eot(context)
         let firstTime = unsafe whisper_token_beg(context)
-        return unsafe (0..<whisper_full_n_segments_from_state(state.pointer)).map { segment in
-            let tokens = unsafe (0..<whisper_full_n_tokens_from_state(state.pointer, segment)).compactMap { index in
-                let data = unsafe whisper_full_get_token_data_from_state(state.pointer, segment, index)
-                guard data.id < firstMark, let text = unsafe whisper_token_to_str(context, data.id) else {
-                    return nil as DecodedWindow.Token?
+        var segments: [DecodedWindow.Segment] = []
+        var nextStart: Int?
+        let count = unsafe whisper_full_n_segments_from_state(state.pointer)
+        for index in 0..<count {
+            let start = unsafe Self.frames(whisper_full_get_segment_t0_from_state(state.pointer, index))
+            let end = unsafe Self.frames(whisper_full_get_segment_t1_from_state(state.pointer, index))
+            var segment = DecodedWindow.Segment(range: start..<max(start, end), tokens: [])
+            let tokenCount = unsafe whisper_full_n_tokens_from_state(state.pointer, index)
+            for token in 0..<tokenCount {
+                let data = unsafe whisper_full_get_token_data_from_state(state.pointer, index, token)
+                // With the open end whisper.cpp keeps all of the text in one segment, the times in it.
+                if data.id > firstTime {
+                    let time = Self.frames(2 * Int64(data.tid - firstTime))
+                    if segment.tokens.isEmpty {
+                        nextStart = segments.last.map { max($0.range.upperBound, time) }
+                    } else {
+                        segment.range = segment.range.lowerBound..<max(segment.range.lowerBound, time)
+                        segments.append(segment)
+                    }
+                    segment = DecodedWindow.Segment(range: time..<max(time, end), tokens: [])
                 }
+                guard data.id < firstMark, let text = unsafe whisper_token_to_str(context, data.id) else { continue }
+                nextStart = nil
                 // Two hundredths of a second for each time token. The probabilities are whisper.cpp's own limits.
                 let isSure = data.pt > 0.01 && data.ptsum > 0.01
-                return unsafe DecodedWindow.Token(
-                    id: data.id, bytes: Array(UnsafeRawBufferPointer(start: text, count: strlen(text))),
-                    probability: data.p, start: isSure ? Self.frames(2 * Int64(data.tid - firstTime)) : nil)
+                segment.tokens.append(
+                    unsafe DecodedWindow.Token(
+                        id: data.id, bytes: Array(UnsafeRawBufferPointer(start: text, count: strlen(text))),
+                        probability: data.p, start: isSure ? Self.frames(2 * Int64(data.tid - firstTime)) : nil))
             }
-            let start = unsafe Self.frames(whisper_full_get_segment_t0_from_state(state.pointer, segment))
-            let end = unsafe Self.frames(whisper_full_get_segment_t1_from_state(state.pointer, segment))
-            return DecodedWindow.Segment(range: start..<max(start, end), tokens: tokens)
+            if !segment.tokens.isEmpty { segments.append(segment) }
         }
+        return (segments, nextStart)
     }
 
     /// Frames of whisper.cpp's hundredths of a second.
@@ -219,6 +240,7 @@ private final class Pass: @unchecked Sendable {
         unsafe parameters.n_max_text_ctx = Int32(max(options.contextLimit, request.prompt.count + 1))
         unsafe parameters.audio_ctx = Int32(request.audioContext)
         unsafe parameters.max_tokens = Int32(request.maximumTokens)
+        unsafe parameters.single_segment = request.keepsOpenEnd
         unsafe parameters.print_progress = false
 
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()

@@ -47,8 +47,8 @@ final class WindowPasses {
         try decoder.begin(
             DecodeRequest(
                 samples: silence + window.samples + silence,
-                usesContext: hasContext && !isSpeech && !(isEnd && window.count <= Self.shortEnd), prompt: prompt,
-                beamSize: options.beamSize, bestOf: options.bestOf,
+                usesContext: hasContext && !isSpeech && !(isEnd && window.count <= Self.shortEnd),
+                keepsOpenEnd: isSpeech, prompt: prompt, beamSize: options.beamSize, bestOf: options.bestOf,
                 temperatureIncrement: options.temperatureIncrement, threads: threads))
     }
 

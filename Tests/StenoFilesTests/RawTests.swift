@@ -74,7 +74,9 @@ import Testing
         try #expect(source.read(into: &buffer) == .nothing)
         try #expect(bytes(source) == Array("abcd".utf8))
         let empty = try PipedProcess(["true"])
-        try #expect(bytes(RawAudioSource(descriptor: empty.descriptor, format: format)) == [])
+        let nothing = try RawAudioSource(descriptor: empty.descriptor, format: format)
+        let error = #expect(throws: StenoError.self) { try bytes(nothing) }
+        #expect(error?.code == .fileEmpty)
     }
 
     @Test func errors() throws {

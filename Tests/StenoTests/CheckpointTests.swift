@@ -218,10 +218,14 @@ struct CheckpointTests {
             let language = detect()
             return try ScriptedTranscriber { call, session in
                 guard case .accept(let input) = call, let start = input.bufferStartTime else { return }
-                session.send(
-                    TranscriptionResult(
-                        range: MediaTimeRange(start: start, duration: input.bufferDuration), text: "a",
-                        language: language, isFinal: true))
+                let end = start.frames(at: 16000) + Int64(input.buffer.frameCount)
+                // How the audio is divided into buffers depends on who waits for whom.
+                for second in start.frames(at: 16000) / 16000..<end / 16000 {
+                    let range = MediaTimeRange(
+                        start: MediaTime(frames: second * 16000 + 15000, sampleRate: 16000),
+                        end: MediaTime(frames: second * 16000 + 16000, sampleRate: 16000))
+                    session.send(TranscriptionResult(range: range, text: "a", language: language, isFinal: true))
+                }
             }.makeRecognizer(session)
         }
     }

@@ -97,3 +97,37 @@ import Testing
         }
     }
 }
+
+@Suite struct OpenEndTests {
+    /// Where the engine gives text without an end in time, it is kept; where it says only that a text begins, that is not
+    /// taken for heard.
+    @Test func theTextWithoutAnEndIsKept() throws {
+        let long = try RecognizerTests.long.get().map { Float($0) / 32768 }
+        let transcriber = try makeTranscriber()
+        func decode(_ seconds: ClosedRange<Double>, keepsOpenEnd: Bool) throws -> DecodedWindow {
+            let samples = Array(long[Int(seconds.lowerBound * 16_000)..<Int(seconds.upperBound * 16_000)])
+            return try WindowDecoder(transcriber) { false }.decode(
+                DecodeRequest(
+                    samples: samples, keepsOpenEnd: keepsOpenEnd, beamSize: 5, bestOf: 5, temperatureIncrement: 0.2,
+                    threads: 1))
+        }
+        var open = 0
+        for seconds in [0...22.7, 14...34.9, 14...35.8, 0...25.4] {
+            let (closed, kept) = (
+                try decode(seconds, keepsOpenEnd: false), try decode(seconds, keepsOpenEnd: true)
+            )
+            let words = [closed, kept].map {
+                plainWords($0.segments.map { String(decoding: $0.tokens.flatMap(\.bytes), as: UTF8.self) })
+            }
+            #expect(words[1].starts(with: words[0]))
+            #expect(kept.consumed >= closed.consumed - 1600)
+            if words[1].count > words[0].count { open += 1 }
+            var end = 0
+            for segment in kept.segments {
+                #expect(segment.range.lowerBound >= end)
+                end = segment.range.upperBound
+            }
+        }
+        #expect((1...3).contains(open))
+    }
+}
