@@ -25,10 +25,10 @@ struct CaptureReader: ~Copyable {
     /// The whole life of the capture thread.
     static func run(_ core: CaptureCore, _ signals: CaptureCore.Signals) {
         do throws(StenoError) {
-            let stream = try core.open()
-            if core.isStopping { return core.conclude(nil) }
-            var reader = CaptureReader(core, stream: stream, signals)
-            core.opened(stream.format)
+            // No variable of its own for the stream: it would keep a lost device open while that is opened again.
+            var reader = CaptureReader(core, stream: try core.open(), signals)
+            if core.isStopping { return reader.end(nil) }
+            core.opened(reader.stream.format)
             reader.run()
         } catch {
             core.conclude(error)

@@ -1,5 +1,6 @@
 import StenoAudio
 import StenoTesting
+import Synchronization
 import Testing
 
 /// Laws T6 and K2 on scripted devices: what is missing is told, where it is missing.
@@ -81,10 +82,15 @@ import Testing
             format: mono16, pace: .manual(clock, framesPerSecond: 48_000),
             [.frames(48_000)] + [ScriptedCaptureDevice.Step](repeating: .pass(.milliseconds(100)), count: 40),
             [.frames(48_000)])
-        let source = CaptureSource(configuration: simulated(clock), open: device.open)
+        let openedBesideAnother = Atomic(0)
+        let source = CaptureSource(configuration: simulated(clock)) { () throws(StenoError) in
+            openedBesideAnother.add(device.liveStreamCount, ordering: .relaxed)
+            return try device.open()
+        }
         _ = try await source.start()
         let captured = await capture(source, counting: false)
         #expect(captured.interruptions == [.deviceTimeout])
+        #expect(openedBesideAnother.load(ordering: .relaxed) == 0, "The stalled device is closed first.")
         #expect(captured.frames == 96_000)
         // The watchdog bites after the first read beyond 3 s.
         #expect(captured.gapFrames(.deviceLost) == 48_000 * 31 / 10)
