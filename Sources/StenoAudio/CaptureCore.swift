@@ -301,11 +301,12 @@ struct CaptureConsumer: Sendable {
     private var turn = 0
 
     mutating func poll(_ marks: BoundedQueue<CaptureCore.Mark>) -> Step {
-        // The ring first: marks before these frames are in the queue by now.
+        // The ring first: marks before these frames are in the queue by now. A mark may be newer than that look into the
+        // ring, and the frames before it too, so its own position counts and not what was written.
         let written = ring?.writtenCount ?? 0
         let mark = marks.peek()
         if let ring {
-            let available = min(written, mark?.position ?? written) - ring.consumedCount
+            let available = (mark?.position ?? written) - ring.consumedCount
             if available > 0 { return .event(frames(from: ring, limit: available)) }
         }
         guard let mark else { return .nothing }
